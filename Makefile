@@ -1,0 +1,87 @@
+# make demo   sets everything up and shows real Pi at work in a real sandbox
+# make test   sets everything up and runs every test
+#
+# Each step can be run again: what is done is not done twice, and what was interrupted
+# leaves nothing half made.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+# Debian's versioned Go isn't in PATH. An older Go fetches the one that go.mod names.
+GO := $(shell command -v go || ls /usr/lib/go-*/bin/go 2>/dev/null | tail -n 1)
+GO := $(if $(GO),$(GO),go)
+ifneq ($(shell $(GO) env GOVERSION 2>/dev/null | grep -cE '^go1\.(2[6-9]|[3-9][0-9])'),1)
+export GOTOOLCHAIN := auto
+endif
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# Static binaries: the supervisor and runsc start in namespaces without a libc.
+GOBUILD := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false
+BENCH ?= .
+
+.PHONY: all build setup packages runsc image demo test check fmt vet lint unit golden bench clean
+
+all: build
+
+build:
+	@mkdir -p bin
+	@$(GOBUILD) -ldflags "-s -w -X patio/internal/cli.version=$(VERSION)" -o bin/patio.tmp . && mv bin/patio.tmp bin/patio
+
+packages:
+	@internal/setup/packages.sh build
+
+# What runsc is made from: the pinned module with its dependencies, and the compiler.
+runsc: build
+	@key=$$( { cat go.mod go.sum; $(GO) env GOVERSION GOARCH; } | sha256sum | cut -c1-16); \
+	if [ "$$(cat libexec/patio/runsc.key 2>/dev/null)" = "$$key" ] && [ -x libexec/patio/runsc ]; then exit 0; fi; \
+	version=$$($(GO) list -m -f '{{.Version}}' gvisor.dev/gvisor); \
+	echo "building runsc $$version (some minutes the first time)" >&2; \
+	mkdir -p libexec/patio; \
+	$(GOBUILD) -ldflags "-s -w -X gvisor.dev/gvisor/runsc/version.version=$$version" -o libexec/patio/runsc.tmp gvisor.dev/gvisor/runsc; \
+	mv libexec/patio/runsc.tmp libexec/patio/runsc; \
+	echo "$$key" > libexec/patio/runsc.key.tmp; mv libexec/patio/runsc.key.tmp libexec/patio/runsc.key
+
+image: build
+	@bin/patio image build
+
+setup: packages
+	@$(MAKE) build
+	@$(MAKE) runsc
+	@$(MAKE) image
+
+demo: setup
+	@bin/patio demo
+
+test: setup
+	@$(GO) test ./...
+
+# What CI runs.
+check: setup
+	@internal/setup/packages.sh check
+	@$(MAKE) fmt vet lint unit
+
+fmt:
+	@out=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "not formatted, run gofmt -w:" >&2; echo "$$out" >&2; exit 1; }
+
+vet:
+	@$(GO) vet ./...
+	@shellcheck internal/setup/*.sh .ci/run
+
+LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.5.0
+lint:
+	@GOFLAGS=-mod=mod $(GO) run $(LINT) run ./...
+
+unit:
+	@$(GO) test -race -timeout 20m ./...
+
+golden:
+	@$(GO) test ./... -update
+
+# One line a figure: NAME: VALUE UNIT, RATIO to WHAT. BENCH=start runs one of them.
+bench: setup
+	@$(GO) run ./internal/bench $(BENCH)
+
+clean:
+	@rm -rf bin libexec

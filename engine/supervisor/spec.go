@@ -1,0 +1,34 @@
+package supervisor
+
+import (
+	"patio/engine/api"
+	"patio/sandbox"
+	"patio/sandbox/network/policy"
+)
+
+// Spec is a planned launch as its supervisor gets it, on stdin and nowhere else: it
+// holds the values of secrets.
+type Spec struct {
+	Session api.Session `json:"session"`
+	// Dir is the session's directory, Scratch a private directory for the sandbox's own
+	// files that ends with the session.
+	Dir        string       `json:"dir"`
+	Scratch    string       `json:"scratch"`
+	Socket     string       `json:"socket"`
+	Executable string       `json:"executable"`
+	Runsc      string       `json:"runsc"`
+	ImageStore []string     `json:"image_store"`
+	Sandbox    sandbox.Plan `json:"sandbox"`
+	// Dirs are made, and Files written, before the sandbox starts. Both belong to the
+	// plan's owner.
+	Dirs  []string      `json:"dirs"`
+	Files []File        `json:"files"`
+	Rules []policy.Rule `json:"rules"`
+	Debug bool          `json:"debug,omitempty"`
+}
+
+// File is a generated file, mode 0600.
+type File struct {
+	Path string `json:"path"`
+	Data []byte `json:"data"`
+}

@@ -1,0 +1,142 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"patio/engine/api"
+	"patio/engine/pi"
+)
+
+// tracker keeps the snapshot of a session, from what Pi says and what happens to it.
+type tracker struct {
+	mu        sync.Mutex
+	s         api.Session
+	toolCalls []string // ids that run now, oldest first
+}
+
+func (t *tracker) snapshot() api.Session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.s
+	s.Questions = slices.Clone(t.s.Questions)
+	if t.s.Usage != nil {
+		usage := *t.s.Usage
+		s.Usage = &usage
+	}
+	return s
+}
+
+// update changes the snapshot under its lock.
+func (t *tracker) update(f func(s *api.Session)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f(&t.s)
+}
+
+// running lists the tool calls that run now.
+func (t *tracker) running() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.toolCalls)
+}
+
+// usage is the token count of one assistant message, as Pi gives it.
+type usage struct {
+	Input       int `json:"input"`
+	Output      int `json:"output"`
+	CacheRead   int `json:"cacheRead"`
+	CacheWrite  int `json:"cacheWrite"`
+	TotalTokens int `json:"totalTokens"`
+	Cost        struct {
+		Total float64 `json:"total"`
+	} `json:"cost"`
+}
+
+// observe follows an event from Pi. It returns the change worth a state record, if any.
+func (t *tracker) observe(m pi.Message, now time.Time) (api.StateRecord, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch m.Type {
+	case "agent_start":
+		return t.activity(api.ActivityWorking)
+	case "agent_settled":
+		t.toolCalls = nil
+		return t.activity(api.ActivityIdle)
+	case "turn_start":
+		t.s.Turns++
+	case "message_end":
+		if m.Get("message.role").Str == "assistant" {
+			var u usage
+			if raw := m.Get("message.usage").Raw; raw != "" && json.Unmarshal([]byte(raw), &u) == nil {
+				t.s.Tokens.Input += u.Input
+				t.s.Tokens.Output += u.Output
+				t.s.Tokens.CacheRead += u.CacheRead
+				t.s.Tokens.CacheWrite += u.CacheWrite
+				t.s.Tokens.Context = u.TotalTokens
+				t.s.CostUSD += u.Cost.Total
+			}
+		}
+	case "tool_execution_start":
+		t.toolCalls = append(t.toolCalls, m.Get("toolCallId").Str)
+	case "tool_execution_end":
+		id := m.Get("toolCallId").Str
+		t.toolCalls = slices.DeleteFunc(t.toolCalls, func(c string) bool { return c == id })
+	case "session_info_changed":
+		t.s.Name = m.Get("name").Str
+	case "thinking_level_changed":
+		t.s.Model.Thinking = m.Get("level").Str
+	case "extension_ui_request":
+		if method := m.Get("method").Str; pi.Dialog(method) {
+			return t.ask(m, method, now)
+		}
+	}
+	return api.StateRecord{}, false
+}
+
+func (t *tracker) ask(m pi.Message, method string, now time.Time) (api.StateRecord, bool) {
+	q := api.Question{ID: m.ID, Method: method, Title: m.Get("title").Str, Message: m.Get("message").Str, Asked: now, Raw: slices.Clone(json.RawMessage(m.Line))}
+	for _, o := range m.Get("options").Array() {
+		q.Options = append(q.Options, o.String())
+	}
+	t.s.Questions = append(t.s.Questions, q)
+	r, _ := t.activity(t.busy())
+	r.Question = &q
+	return r, true
+}
+
+// answered notes that a question has its answer, from whoever gave it.
+func (t *tracker) answered(id string) (api.StateRecord, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := len(t.s.Questions)
+	t.s.Questions = slices.DeleteFunc(t.s.Questions, func(q api.Question) bool { return q.ID == id })
+	if len(t.s.Questions) == before {
+		return api.StateRecord{}, false
+	}
+	r, _ := t.activity(api.ActivityWorking)
+	r.Answered = id
+	return r, true
+}
+
+// busy is the activity while Pi is not idle.
+func (t *tracker) busy() api.Activity {
+	if len(t.s.Questions) > 0 {
+		return api.ActivityBlocked
+	}
+	return api.ActivityWorking
+}
+
+func (t *tracker) activity(a api.Activity) (api.StateRecord, bool) {
+	if a == api.ActivityIdle {
+		// A settled agent waits for nothing; a question that is still open was dropped.
+		t.s.Questions = nil
+	} else {
+		a = t.busy()
+	}
+	changed := t.s.Activity != a
+	t.s.Activity = a
+	return api.StateRecord{Phase: t.s.Phase, Activity: a}, changed
+}
