@@ -123,6 +123,9 @@ func (e *Engine) supervise(ctx context.Context, l *Launch, progress func(api.Ses
 				return last, err
 			}
 		}
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return last, api.Errorf(api.CodeTimeout, "a cold start takes some seconds; give it more time", "the session was not ready in time")
+		}
 		return last, api.Errorf(api.CodeInterrupted, "", "interrupted before the session was ready")
 	}
 	if !last.Phase.Final() {

@@ -73,9 +73,6 @@ func (s *Supervisor) start(ctx context.Context) error {
 	}
 	report := s.box.Limits()
 	s.tracker.update(func(t *api.Session) { t.Cgroups, t.Plan.Enforced = report.Paths, report.Entries })
-	for _, entry := range report.Unenforced() {
-		s.log.Warn("limit is not enforced on this machine", "limit", entry.Name, "why", entry.Why)
-	}
 	if err := s.save(); err != nil {
 		return err
 	}

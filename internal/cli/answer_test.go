@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -85,10 +86,8 @@ func TestAnswerStopsAtABrokenStream(t *testing.T) {
 func TestLogLines(t *testing.T) {
 	for _, name := range []string{"basic", "questions"} {
 		var b bytes.Buffer
-		lines := &logLines{w: &b}
-		t.Setenv("TZ", "UTC")
+		lines := &logLines{w: &b, zone: time.UTC}
 		for _, r := range readRecords(t, name+".journal.jsonl") {
-			r.Time = r.Time.UTC()
 			require.NoError(t, lines.show(r))
 		}
 		requireSafe(t, b.String())
@@ -99,7 +98,7 @@ func TestLogLines(t *testing.T) {
 
 func TestLogLinesFit(t *testing.T) {
 	var b bytes.Buffer
-	lines := &logLines{w: &b, width: 60, deltas: true}
+	lines := &logLines{w: &b, width: 60, deltas: true, zone: time.UTC}
 	for _, r := range readRecords(t, "basic.journal.jsonl") {
 		require.NoError(t, lines.show(r))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -62,7 +63,7 @@ func (a *app) logs(ctx context.Context, l *logsFlags, ref string) error {
 	r := &records{engine: e, client: client, id: s.ID, since: l.since, types: l.types}
 	print := a.writeRecord
 	if !l.json {
-		lines := &logLines{w: a.display(), width: a.width(), deltas: l.deltas, types: l.types}
+		lines := &logLines{w: a.display(), width: a.width(), deltas: l.deltas, types: l.types, zone: time.Local}
 		print = decoded(lines.show)
 	}
 	if l.follow && live(s) {

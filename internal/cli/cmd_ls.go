@@ -64,17 +64,17 @@ func sessionListing(now time.Time) listing[api.Session] {
 		columns: []column[api.Session]{
 			{title: "ID", cell: func(s api.Session) string { return s.ID }},
 			{title: "STATE", cell: stateOf},
-			{title: "NAME", least: 4, cell: func(s api.Session) string { return firstNonEmpty(s.Name, "-") }},
-			{title: "WORKSPACE", least: 10, keepEnd: true, cell: func(s api.Session) string { return homePath(s.Workspace, home) }},
-			{title: "MODEL", least: 10, keepEnd: true, cell: func(s api.Session) string { return firstNonEmpty(s.Model.String(), "-") }},
-			{title: "TURNS", right: true, cell: func(s api.Session) string { return strconv.Itoa(s.Turns) }},
-			{title: "TOKENS", right: true, cell: func(s api.Session) string {
+			{title: "NAME", least: 8, drop: 1, cell: func(s api.Session) string { return firstNonEmpty(s.Name, "-") }},
+			{title: "WORKSPACE", least: 16, keepEnd: true, cell: func(s api.Session) string { return homePath(s.Workspace, home) }},
+			{title: "MODEL", least: 12, drop: 2, keepEnd: true, cell: func(s api.Session) string { return firstNonEmpty(s.Model.String(), "-") }},
+			{title: "TURNS", right: true, drop: 5, cell: func(s api.Session) string { return strconv.Itoa(s.Turns) }},
+			{title: "TOKENS", right: true, drop: 6, cell: func(s api.Session) string {
 				return formatCount(s.Tokens.Input + s.Tokens.CacheRead + s.Tokens.CacheWrite + s.Tokens.Output)
 			}},
-			{title: "COST", right: true, cell: func(s api.Session) string { return formatCost(s.CostUSD) }},
-			{title: "CPU", right: true, cell: usage(func(u *api.Usage) string { return formatPercent(u.CPUPercent) })},
-			{title: "MEM", right: true, cell: usage(func(u *api.Usage) string { return formatBytes(u.Memory) })},
-			{title: "DENIED", right: true, cell: func(s api.Session) string { return strconv.Itoa(s.Denied) }},
+			{title: "COST", right: true, drop: 4, cell: func(s api.Session) string { return formatCost(s.CostUSD) }},
+			{title: "CPU", right: true, drop: 8, cell: usage(func(u *api.Usage) string { return formatPercent(u.CPUPercent) })},
+			{title: "MEM", right: true, drop: 7, cell: usage(func(u *api.Usage) string { return formatBytes(u.Memory) })},
+			{title: "DENIED", right: true, drop: 3, cell: func(s api.Session) string { return strconv.Itoa(s.Denied) }},
 			{title: "AGE", cell: func(s api.Session) string { return ageOf(s, now) }},
 		},
 	}

@@ -99,10 +99,10 @@ var statsListing = listing[sample]{
 	id: func(s sample) string { return s.Session },
 	columns: []column[sample]{
 		{title: "ID", cell: func(s sample) string { return s.Session }},
-		{title: "NAME", least: 4, cell: func(s sample) string { return firstNonEmpty(s.Name, "-") }},
+		{title: "NAME", least: 4, drop: 1, cell: func(s sample) string { return firstNonEmpty(s.Name, "-") }},
 		{title: "STATE", cell: func(s sample) string { return stateOf(api.Session{Phase: s.Phase, Activity: s.Activity}) }},
 		{title: "CPU", right: true, cell: measured(func(u *api.Usage) string { return formatPercent(u.CPUPercent) })},
-		{title: "CPU TIME", right: true, cell: measured(func(u *api.Usage) string { return strconv.FormatFloat(u.CPUSeconds, 'f', 1, 64) + " s" })},
+		{title: "CPU TIME", right: true, drop: 3, cell: measured(func(u *api.Usage) string { return strconv.FormatFloat(u.CPUSeconds, 'f', 1, 64) + " s" })},
 		{title: "MEMORY / LIMIT", right: true, cell: measured(func(u *api.Usage) string { return formatShare(u.Memory, u.MemoryLimit) })},
 		{title: "PIDS", right: true, cell: measured(func(u *api.Usage) string {
 			if u.PidsLimit > 0 {
@@ -110,7 +110,7 @@ var statsListing = listing[sample]{
 			}
 			return strconv.FormatInt(u.Pids, 10)
 		})},
-		{title: "NET IN / OUT", right: true, cell: measured(func(u *api.Usage) string {
+		{title: "NET IN / OUT", right: true, drop: 2, cell: measured(func(u *api.Usage) string {
 			return formatBytes(int64(u.NetworkIn)) + " / " + formatBytes(int64(u.NetworkOut))
 		})},
 	},

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -21,6 +22,8 @@ type logLines struct {
 	deltas bool
 	// types are those that were asked for by name; none means all that tell something new.
 	types []string
+	// zone is what times are shown in.
+	zone *time.Location
 }
 
 // show writes one record.
@@ -29,7 +32,7 @@ func (l *logLines) show(r journal.Record) error {
 		return nil
 	}
 	mark, text := summary(r)
-	line := fmt.Sprintf("%6d  %s  %-6s %s %s", r.Seq, r.Time.Local().Format("15:04:05.000"), r.Type, mark, cleanLine(text))
+	line := fmt.Sprintf("%6d  %s  %-6s %s %s", r.Seq, r.Time.In(l.zone).Format("15:04:05.000"), r.Type, mark, cleanLine(text))
 	line = strings.TrimRight(line, " ")
 	if l.width > 0 {
 		line = shorten(line, l.width)

@@ -83,6 +83,9 @@ func (a *app) prepare(cmd *cobra.Command) error {
 		return err
 	}
 	a.parsed = true
+	if err := cmd.ValidateFlagGroups(); err != nil {
+		return usageError("", "%w", err)
+	}
 	if f := cmd.Flags().Lookup("json"); f != nil && f.Value.String() == "true" {
 		a.jsonErrors = true
 	}
@@ -100,11 +103,8 @@ func subcommandOnly(cmd *cobra.Command, args []string) error {
 	}
 	hint := fmt.Sprintf("`%s --help` lists the commands", cmd.CommandPath())
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		for i, n := range near {
-			near[i] = "`" + cmd.CommandPath() + " " + n + "`"
-		}
 		slices.Sort(near)
-		hint = "did you mean " + strings.Join(near, " or ") + "?"
+		hint = fmt.Sprintf("did you mean `%s %s`?", cmd.CommandPath(), strings.Join(near, "`, `"+cmd.CommandPath()+" "))
 	}
 	return usageError(hint, "unknown command %q for %s", args[0], cmd.CommandPath())
 }
@@ -161,7 +161,9 @@ func (a *app) bindEnvironment(flags *pflag.FlagSet) error {
 		if !ok || value == "" {
 			return
 		}
-		if err := flags.Set(f.Name, value); err != nil {
+		// Past the flag set, for which it would be as if the user had typed it: a variable
+		// that is always there must not clash with a flag that excludes this one.
+		if err := f.Value.Set(value); err != nil {
 			errs = append(errs, usageError("unset it or correct it", "%s: %w", variable[0], err))
 		}
 	})

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -21,11 +22,42 @@ type column[T any] struct {
 	least int
 	// keepEnd cuts the beginning: of a path the end tells most.
 	keepEnd bool
+	// drop is the order in which columns are left out of a table that is too wide even
+	// when it is cut: the highest goes first, 0 never.
+	drop int
 }
 
-// table writes plain columns without borders, as docker does. With a width, columns that
-// may be cut are cut to fit.
+// table writes plain columns without borders, as docker does. With a width, columns are
+// cut or left out to fit; every format but the table has them all.
 func (l listing[T]) table(w io.Writer, width int, headers bool, items []T) error {
+	rows := l.cells(headers, items)
+	widths, fits := l.fit(rows, width)
+	for !fits {
+		last := l.leastWanted()
+		if last < 0 {
+			break // the terminal wraps; nothing is lost
+		}
+		l.columns = slices.Delete(slices.Clone(l.columns), last, last+1)
+		for i, row := range rows {
+			rows[i] = slices.Delete(row, last, last+1)
+		}
+		widths, fits = l.fit(rows, width)
+	}
+	return l.lines(w, rows, widths)
+}
+
+// leastWanted is the column to leave out next, -1 when there is none.
+func (l listing[T]) leastWanted() int {
+	last := -1
+	for i, c := range l.columns {
+		if c.drop > 0 && (last < 0 || c.drop > l.columns[last].drop) {
+			last = i
+		}
+	}
+	return last
+}
+
+func (l listing[T]) cells(headers bool, items []T) [][]string {
 	var rows [][]string
 	if headers {
 		row := make([]string, len(l.columns))
@@ -41,7 +73,10 @@ func (l listing[T]) table(w io.Writer, width int, headers bool, items []T) error
 		}
 		rows = append(rows, row)
 	}
-	widths := l.fit(rows, width)
+	return rows
+}
+
+func (l listing[T]) lines(w io.Writer, rows [][]string, widths []int) error {
 	var b strings.Builder
 	for _, row := range rows {
 		b.Reset()
@@ -63,8 +98,8 @@ func (l listing[T]) table(w io.Writer, width int, headers bool, items []T) error
 	return nil
 }
 
-// fit returns the columns' widths.
-func (l listing[T]) fit(rows [][]string, width int) []int {
+// fit returns the columns' widths, and whether the table then fits.
+func (l listing[T]) fit(rows [][]string, width int) ([]int, bool) {
 	widths := make([]int, len(l.columns))
 	total := len(gap) * (len(l.columns) - 1)
 	for i := range l.columns {
@@ -81,12 +116,12 @@ func (l listing[T]) fit(rows [][]string, width int) []int {
 			}
 		}
 		if widest < 0 {
-			break // the terminal wraps; nothing is lost
+			return widths, false
 		}
 		widths[widest]--
 		total--
 	}
-	return widths
+	return widths, true
 }
 
 // cut shortens s to width columns.

@@ -39,7 +39,7 @@ func (b *build) commit(m Manifest, file string) (Image, error) {
 		return Image{}, fmt.Errorf("store manifest: %w", err)
 	}
 	manifest := filepath.Join(b.storeDir(), m.Digest+manifestSuffix)
-	if err := renameio.WriteFile(manifest, append(doc, '\n'), 0o644, renameio.WithTempDir(b.dir)); err != nil {
+	if err := renameio.WriteFile(manifest, append(doc, '\n'), 0o644, renameio.WithTempDir(b.dir), renameio.WithStaticPermissions(0o644)); err != nil {
 		return Image{}, fmt.Errorf("store manifest: %w", err)
 	}
 	if err := syncDir(b.storeDir()); err != nil {

@@ -168,8 +168,9 @@ func newRecipe(pi string) (recipe, error) {
 			"usr/share/man/*", "usr/share/info/*", "usr/share/lintian", "usr/share/bug", "usr/share/doc-base", "usr/share/locale/*",
 			// npm's note to itself, and C headers for native modules, which can't be compiled in the image anyway.
 			"opt/pi/node_modules/.package-lock.json", "opt/pi/node_modules/node-linux-*/include",
-			// Binaries for another C library: older npms install them in spite of --libc.
-			"opt/pi/node_modules/@*/*-musl",
+			// What npm's versions differ in: binaries for another C library, which older ones install in spite of --libc,
+			// and a link that newer ones make.
+			"opt/pi/node_modules/@*/*-musl", "opt/pi/node_modules/.bin/node",
 		},
 		PruneDocs:  []string{"usr/share/doc"},
 		PruneNames: []string{"__pycache__"},

@@ -105,7 +105,7 @@ func open(path string) (Workspace, error) {
 		return Workspace{}, fmt.Errorf("open workspace %q: %w", path, err)
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return Workspace{}, fmt.Errorf("workspace %q isn't a directory: %w", path, syscall.ENOTDIR)
+		return Workspace{}, fmt.Errorf("workspace %q isn't a directory", path)
 	}
 	return Workspace{Path: path, UID: st.Uid, GID: st.Gid, Device: st.Dev, Inode: st.Ino}, nil
 }

@@ -173,7 +173,7 @@ func (g *Gateway) answerQuestion(q dns.Question, reply *dns.Msg, refuse func(int
 			return
 		}
 		g.recorder.repeat(Event{
-			Kind: KindDNS, Verdict: policy.Allow, Host: name, Protocol: policy.DNS, Rule: d.Rule, Reason: d.Reason, Message: d.Message,
+			Kind: KindDNS, Verdict: policy.Allow, Host: name, Port: dnsPort, Protocol: policy.DNS, Rule: d.Rule, Reason: d.Reason, Message: d.Message,
 		})
 	}
 	// Other types, AAAA among them, have no records: an empty answer says that the name exists nevertheless. That there
@@ -185,6 +185,9 @@ func (g *Gateway) answerQuestion(q dns.Question, reply *dns.Msg, refuse func(int
 
 func (g *Gateway) refuseQuery(name string, port uint16, d policy.Decision) {
 	g.tallies.deniedDNS.Add(1)
+	if port == 0 {
+		port = dnsPort
+	}
 	g.recorder.repeat(Event{
 		Kind: KindDNS, Host: clip(name), Port: port, Protocol: policy.DNS, Rule: d.Rule, Reason: d.Reason, Message: d.Message,
 	})
