@@ -20,8 +20,9 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 # Static binaries: the supervisor and runsc start in namespaces without a libc.
 GOBUILD := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false
 BENCH ?= .
+TESTFLAGS ?= -timeout 30m
 
-.PHONY: all build setup packages runsc image demo test check fmt vet lint unit golden bench clean
+.PHONY: all build setup packages runsc image demo test check fmt vet lint golden bench clean
 
 all: build
 
@@ -55,12 +56,13 @@ demo: setup
 	@bin/patio demo
 
 test: setup
-	@$(GO) test ./...
+	@$(GO) test $(TESTFLAGS) ./...
 
 # What CI runs.
 check: setup
 	@internal/setup/packages.sh check
-	@$(MAKE) fmt vet lint unit
+	@$(MAKE) fmt vet lint
+	@$(MAKE) test TESTFLAGS="-race -timeout 30m"
 
 fmt:
 	@out=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "not formatted, run gofmt -w:" >&2; echo "$$out" >&2; exit 1; }
@@ -72,9 +74,6 @@ vet:
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.5.0
 lint:
 	@GOFLAGS=-mod=mod $(GO) run $(LINT) run ./...
-
-unit:
-	@$(GO) test -race -timeout 20m ./...
 
 golden:
 	@$(GO) test ./... -update

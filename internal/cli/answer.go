@@ -35,8 +35,8 @@ func (a *app) newAnswer() *answer {
 	return &answer{text: a.display(), side: a.stderr, same: out && side, refused: map[string]bool{}}
 }
 
-// show takes the next record. The error is that of the text stream, the first one.
-func (w *answer) show(r journal.Record) error {
+// record shows the next record. The error is that of the text stream, the first one.
+func (w *answer) record(_ []byte, r journal.Record) error {
 	switch r.Type {
 	case api.RecordRPC:
 		if e := rpcEvent(r.Data); e.direction == api.FromPi {
@@ -47,6 +47,9 @@ func (w *answer) show(r journal.Record) error {
 	}
 	return w.err
 }
+
+// end finishes a line that the answer broke off in.
+func (w *answer) end() { w.endLine() }
 
 func (w *answer) event(line gjson.Result) {
 	switch line.Get("type").Str {

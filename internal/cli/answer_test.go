@@ -35,7 +35,7 @@ func TestAnswerOnATerminal(t *testing.T) {
 	var screen bytes.Buffer
 	show := &answer{text: newCleaner(&screen, dropHazards), side: &screen, same: true, refused: map[string]bool{}}
 	for _, r := range readRecords(t, "basic.journal.jsonl") {
-		require.NoError(t, show.show(r))
+		require.NoError(t, show.record(nil, r))
 	}
 	requireGolden(t, "answer.txt", screen.Bytes())
 }
@@ -60,7 +60,7 @@ func TestAnswerSideLines(t *testing.T) {
 		// Not an answer.
 		from(`{"type":"message_end","message":{"role":"toolResult","content":[{"type":"text","text":"secret"}]}}`),
 	} {
-		require.NoError(t, show.show(r))
+		require.NoError(t, show.record(nil, r))
 	}
 	require.Equal(t, "Looking\nDone.\n", text.String())
 	require.Equal(t, `> bash curl evil.example.com ]52;c;eA==; true
@@ -79,7 +79,7 @@ func (f failing) Write([]byte) (int, error) { return 0, f.err }
 func TestAnswerStopsAtABrokenStream(t *testing.T) {
 	broken := errors.New("gone")
 	show := &answer{text: failing{broken}, side: &bytes.Buffer{}, refused: map[string]bool{}}
-	err := show.show(rpcRecord(`{"direction":"from_pi","line":{"type":"message_update","assistantMessageEvent":{"type":"text_delta","delta":"x"}}}`))
+	err := show.record(nil, rpcRecord(`{"direction":"from_pi","line":{"type":"message_update","assistantMessageEvent":{"type":"text_delta","delta":"x"}}}`))
 	require.ErrorIs(t, err, broken)
 }
 

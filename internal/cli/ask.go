@@ -21,8 +21,15 @@ type asking struct {
 	name    string
 	prompt  api.PromptRequest
 	records *records
-	// each gets every record on the way.
-	each func(line []byte, r journal.Record) error
+	viewer  viewer
+}
+
+// viewer shows the records of a turn.
+type viewer interface {
+	// record gets every record on the way, as its line and decoded.
+	record(line []byte, r journal.Record) error
+	// end is called when no more come.
+	end()
 }
 
 // ask sends the prompt and follows the journal until the turn is over or a question
@@ -45,7 +52,7 @@ func (q asking) ask(ctx context.Context) (*turn, error) {
 			return nil // of another version
 		}
 		t.observe(r)
-		if err := q.each(line, r); err != nil {
+		if err := q.viewer.record(line, r); err != nil {
 			return err
 		}
 		if t.probe {
@@ -59,6 +66,7 @@ func (q asking) ask(ctx context.Context) (*turn, error) {
 		}
 		return nil
 	})
+	q.viewer.end()
 	done := t.over() || t.question != nil
 	cancel(errDone)
 	promptErr := <-sent

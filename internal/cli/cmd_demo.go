@@ -82,14 +82,10 @@ func (a *app) demo(ctx context.Context, keep bool, image, platform string) (err 
 func (a *app) demoTour(ctx context.Context, e *engine.Engine, client *api.Client, s api.Session, workspace string, before map[string]fileFact, keep bool) error {
 	// Everything from the first record on: the report is made of it.
 	facts := &demoFacts{}
-	show := a.newAnswer()
 	rec := &records{engine: e, client: client, id: s.ID}
 	t, err := asking{
 		client: client, name: clientRun, prompt: api.PromptRequest{Message: demoPrompt}, records: rec,
-		each: func(_ []byte, r journal.Record) error {
-			facts.observe(r)
-			return show.show(r)
-		},
+		viewer: demoView{a.newAnswer(), facts},
 	}.ask(ctx)
 	if err != nil {
 		return causeOf(ctx, err)
@@ -122,6 +118,17 @@ func (a *app) demoTour(ctx context.Context, e *engine.Engine, client *api.Client
 	}
 	_, err = fmt.Fprintln(a.display(), "\nexit 0")
 	return err
+}
+
+// demoView shows the answer and keeps what it proves.
+type demoView struct {
+	*answer
+	facts *demoFacts
+}
+
+func (v demoView) record(line []byte, r journal.Record) error {
+	v.facts.observe(r)
+	return v.answer.record(line, r)
 }
 
 // makeDemoWorkspace makes a directory with a few files that are nobody's.

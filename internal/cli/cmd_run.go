@@ -130,7 +130,7 @@ func (a *app) runNew(ctx context.Context, r *runFlags, message string) error {
 	if !r.json {
 		rec.since = s.Seq
 	}
-	q := asking{client: client, name: clientRun, prompt: api.PromptRequest{Message: message}, records: rec, each: a.showRecords(r)}
+	q := asking{client: client, name: clientRun, prompt: api.PromptRequest{Message: message}, records: rec, viewer: a.viewer(r.json, r.quiet)}
 	t, err := q.ask(ctx)
 	if err != nil {
 		err = causeOf(ctx, err)
@@ -171,17 +171,17 @@ func (a *app) runIn(ctx context.Context, r *runFlags, message string) error {
 	}
 	client := e.Client(s.ID, clientRun)
 	defer client.Close()
-	return a.converse(ctx, e, client, s, api.PromptRequest{Message: message}, clientRun, a.showRecords(r))
+	return a.converse(ctx, e, client, s, api.PromptRequest{Message: message}, clientRun, a.viewer(r.json, r.quiet))
 }
 
 // converse prompts a session that isn't this command's own: it goes on afterwards.
-func (a *app) converse(ctx context.Context, e *engine.Engine, client *api.Client, s api.Session, p api.PromptRequest, name string, each func([]byte, journal.Record) error) error {
+func (a *app) converse(ctx context.Context, e *engine.Engine, client *api.Client, s api.Session, p api.PromptRequest, name string, v viewer) error {
 	now, err := client.Session(ctx)
 	if err != nil {
 		return err
 	}
 	rec := &records{engine: e, client: client, id: s.ID, since: now.Seq}
-	t, err := asking{client: client, name: name, prompt: p, records: rec, each: each}.ask(ctx)
+	t, err := asking{client: client, name: name, prompt: p, records: rec, viewer: v}.ask(ctx)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return errors.Join(context.Cause(ctx), abort(ctx, client))
@@ -193,15 +193,22 @@ func (a *app) converse(ctx context.Context, e *engine.Engine, client *api.Client
 	return t.err()
 }
 
-// showRecords is what run does with each record: raw lines, or the answer.
-func (a *app) showRecords(r *runFlags) func([]byte, journal.Record) error {
-	if r.json {
-		return func(line []byte, _ journal.Record) error { return a.writeRecord(line) }
+// viewer shows a turn: raw lines, or the answer.
+func (a *app) viewer(raw, quiet bool) viewer {
+	if raw {
+		return rawRecords{a}
 	}
 	w := a.newAnswer()
-	w.quiet = r.quiet
-	return func(_ []byte, record journal.Record) error { return w.show(record) }
+	w.quiet = quiet
+	return w
 }
+
+// rawRecords writes records as they are.
+type rawRecords struct{ a *app }
+
+func (v rawRecords) record(line []byte, _ journal.Record) error { return v.a.writeRecord(line) }
+
+func (rawRecords) end() {}
 
 // writeRecord writes a journal line as it is.
 func (a *app) writeRecord(line []byte) error {

@@ -56,7 +56,7 @@ func (a *app) send(ctx context.Context, f *sendFlags, ref string, args []string)
 	client := e.Client(s.ID, clientCLI)
 	defer client.Close()
 	if f.wait {
-		return a.converse(ctx, e, client, s, p, clientCLI, a.showRecords(&runFlags{json: f.json, quiet: f.quiet}))
+		return a.converse(ctx, e, client, s, p, clientCLI, a.viewer(f.json, f.quiet))
 	}
 	r, err := client.Prompt(ctx, p)
 	if err != nil {

@@ -94,7 +94,7 @@ func TestConverse(t *testing.T) {
 			client := serveFake(t, f, clientCLI)
 			var out, errOut bytes.Buffer
 			a := &app{stdout: &out, stderr: &errOut, lookupEnv: noEnv}
-			err := a.converse(testContext(t), nil, client, api.Session{ID: "s1"}, api.PromptRequest{Message: c.message}, clientCLI, a.showRecords(&runFlags{}))
+			err := a.converse(testContext(t), nil, client, api.Session{ID: "s1"}, api.PromptRequest{Message: c.message}, clientCLI, a.viewer(false, false))
 			require.Equal(t, c.stdout, out.String())
 			require.Equal(t, c.commands, f.sentCommands())
 			if c.code == "" {
@@ -120,7 +120,7 @@ func TestQuestionWhileThePromptHangs(t *testing.T) {
 	}}
 	client := serveFake(t, f, clientCLI)
 	a := &app{stdout: io.Discard, stderr: io.Discard, lookupEnv: noEnv}
-	err := a.converse(testContext(t), nil, client, api.Session{ID: "s1"}, api.PromptRequest{Message: "/ask"}, clientCLI, a.showRecords(&runFlags{}))
+	err := a.converse(testContext(t), nil, client, api.Session{ID: "s1"}, api.PromptRequest{Message: "/ask"}, clientCLI, a.viewer(false, false))
 	close(release)
 	require.Equal(t, api.CodeNeedsAnswer, classify(err).Code)
 }
@@ -143,7 +143,7 @@ func TestConverseAbortsWhenInterrupted(t *testing.T) {
 			}}
 			client := serveFake(t, f, clientCLI)
 			a := &app{stdout: io.Discard, stderr: io.Discard, lookupEnv: noEnv}
-			err := a.converse(ctx, nil, client, api.Session{ID: "s1"}, api.PromptRequest{Message: "hi"}, clientCLI, a.showRecords(&runFlags{}))
+			err := a.converse(ctx, nil, client, api.Session{ID: "s1"}, api.PromptRequest{Message: "hi"}, clientCLI, a.viewer(false, false))
 			require.ErrorIs(t, err, c.cause)
 			require.Equal(t, []string{"abort"}, f.sentCommands())
 		})
@@ -156,7 +156,7 @@ func TestConverseJSONGivesTheJournalsLines(t *testing.T) {
 	var out bytes.Buffer
 	a := &app{stdout: &out, stderr: io.Discard, lookupEnv: noEnv}
 	ctx := testContext(t)
-	err := a.converse(ctx, nil, client, api.Session{ID: "s1"}, api.PromptRequest{Message: "hi"}, clientCLI, a.showRecords(&runFlags{json: true}))
+	err := a.converse(ctx, nil, client, api.Session{ID: "s1"}, api.PromptRequest{Message: "hi"}, clientCLI, a.viewer(true, false))
 	require.NoError(t, err)
 
 	stream, err := client.Journal(ctx, api.JournalOptions{Since: 1})
@@ -180,7 +180,7 @@ func TestBrokenStdoutEndsTheTurn(t *testing.T) {
 	f := &fakeSession{prompt: accept("Hello")}
 	client := serveFake(t, f, clientCLI)
 	a := &app{stdout: failing{syscall.EPIPE}, stderr: io.Discard, lookupEnv: noEnv}
-	err := a.converse(testContext(t), nil, client, api.Session{ID: "s1"}, api.PromptRequest{Message: "hi"}, clientCLI, a.showRecords(&runFlags{}))
+	err := a.converse(testContext(t), nil, client, api.Session{ID: "s1"}, api.PromptRequest{Message: "hi"}, clientCLI, a.viewer(false, false))
 	require.ErrorIs(t, err, syscall.EPIPE)
 }
 

@@ -47,7 +47,7 @@ func TestTurnsOfARecordedSession(t *testing.T) {
 			for i, r := range records {
 				turn.observe(r)
 				if turn.id != "" {
-					require.NoError(t, show.show(r))
+					require.NoError(t, show.record(nil, r))
 				}
 				if turn.over() {
 					over = i
