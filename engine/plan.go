@@ -33,7 +33,7 @@ type Spec = supervisor.Spec
 // Plan works a launch out. It reads, and touches nothing.
 func (e *Engine) Plan(_ context.Context, r Request) (*Launch, error) {
 	p := planner{e: e, r: r, now: time.Now().UTC()}
-	for _, step := range []func() error{p.checkRequest, p.workspace, p.image, p.runsc, p.limits, p.model, p.egress} {
+	for _, step := range []func() error{p.checkRequest, p.workspace, p.image, p.runsc, checkMachine, p.limits, p.model, p.egress} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -168,12 +168,25 @@ func (p *planner) model() error {
 	if id != "" && !slices.Contains(ids, withoutThinking(id)) {
 		return unknownModel(provider, id, ids)
 	}
-	keyEnv := builtIn.KeyEnv
 	if found {
 		p.models = custom.JSON
-		keyEnv = append(slices.Clone(custom.Env), keyEnv...)
+		if err := p.customEnv(provider, custom); err != nil {
+			return err
+		}
 	}
-	return p.credential(provider, keyEnv, custom, known)
+	return p.credential(provider, builtIn.KeyEnv, custom.HasKey || found && !known)
+}
+
+// customEnv takes over what the caller's own models.json names: Pi needs all of it.
+func (p *planner) customEnv(provider string, custom pi.CustomProvider) error {
+	for _, name := range custom.Env {
+		v := p.getenv(name)
+		if v == "" {
+			return api.Errorf(api.CodeCredentials, "set "+name+" in the environment; demo/tour needs no key", "no key for %s: its entry in models.json uses $%s", provider, name)
+		}
+		p.env = append(p.env, api.EnvVar{Name: name, Value: v, Secret: true, Reason: "named by the entry of " + provider + " in models.json"})
+	}
+	return nil
 }
 
 // withoutThinking drops the level that Pi allows behind a model's id, MODEL:high.
@@ -184,11 +197,16 @@ func withoutThinking(id string) string {
 	return id
 }
 
-func (p *planner) credential(provider string, keyEnv []string, custom pi.CustomProvider, builtIn bool) error {
+// credential takes over the provider's key and settings. With ownKey the caller's
+// models.json has the key, or says that there is none.
+func (p *planner) credential(provider string, keyEnv []string, ownKey bool) error {
+	if ownKey {
+		keyEnv = nil
+	}
 	has := func(name string) bool { return p.getenv(name) != "" }
 	c, ok := pi.SelectCredential(provider, keyEnv, has)
-	if !ok && (builtIn || len(custom.Env) > 0) {
-		names := pi.KeyNames(keyEnv)
+	if !ok && !ownKey {
+		names := pi.KeyNames(provider, keyEnv)
 		hint := "this provider's key can't be given by environment; choose another with --model"
 		if len(names) > 0 {
 			hint = "set one of these in the environment: " + strings.Join(names, ", ") + "; demo/tour needs no key"
@@ -393,7 +411,7 @@ func (p *planner) launch() *Launch {
 			User: fmt.Sprintf("uid 1000 inside is uid %d outside, without capabilities", p.dir.UID),
 		},
 	}
-	return &Launch{Session: session, spec: Spec{
+	return &Launch{Session: session, image: p.img, spec: Spec{
 		Session: session, Dir: dir, Scratch: d.scratch(id), Socket: d.socket(id),
 		Executable: p.e.o.Executable, Runsc: p.runscBin, ImageStore: d.Images(),
 		Sandbox: plan, Dirs: []string{dir, agentDir, d.piSessions()}, Files: files, Rules: p.rules,

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"patio/engine/api"
+	"patio/sandbox/image"
 )
 
 // Request is what a user asks for. Every field but Workspace may be empty.
@@ -29,5 +30,6 @@ type Request struct {
 type Launch struct {
 	// Session is the snapshot of the session as planned, phase new, without secrets.
 	Session api.Session
+	image   image.Image
 	spec    Spec
 }

@@ -21,6 +21,13 @@ const runTimeout = 60 * time.Second
 // RunInImage runs a program of an image in a sandbox of its own, without a workspace and
 // without network, and returns its stdout.
 func (e *Engine) RunInImage(ctx context.Context, img image.Image, argv []string) ([]byte, error) {
+	return e.runInImage(ctx, img, runsc.Systrap, argv)
+}
+
+func (e *Engine) runInImage(ctx context.Context, img image.Image, platform string, argv []string) ([]byte, error) {
+	if err := checkMachine(); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
 	if err := e.o.Dirs.prepare(); err != nil {
@@ -56,7 +63,7 @@ func (e *Engine) RunInImage(ctx context.Context, img image.Image, argv []string)
 			Argv:   []string{"/usr/bin/sleep", "infinity"},
 			Env:    []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + sandbox.Home, "LANG=C.UTF-8"},
 			Owner:  sandbox.Owner{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())},
-			Limits: limits.Default(host.Memory, host.CPUs), Platform: runsc.Systrap,
+			Limits: limits.Default(host.Memory, host.CPUs), Platform: platform,
 		},
 		Dir: dir, Executable: e.o.Executable, Runsc: bin, Stdin: null, Stdout: null, Stderr: null,
 		Network: network.Config{Policy: live}, Log: e.o.Log,

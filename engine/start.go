@@ -30,6 +30,12 @@ func (e *Engine) Start(ctx context.Context, l *Launch, progress func(api.Session
 	if n := len(l.spec.Socket); n > maxSocketPath {
 		return api.Session{}, api.Errorf(api.CodeConfig, "set XDG_RUNTIME_DIR to a shorter directory", "the socket's path %s has %d bytes, at most %d are possible", l.spec.Socket, n, maxSocketPath)
 	}
+	if err := e.checkImage(ctx, l.image); err != nil {
+		return api.Session{}, err
+	}
+	if err := e.probePlatform(ctx, l.image, l.spec.Sandbox.Platform); err != nil {
+		return api.Session{}, err
+	}
 	dir := l.spec.Dir
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return api.Session{}, fmt.Errorf("make the session's directory: %w", err)

@@ -68,7 +68,7 @@ func (c *Client) do(ctx context.Context, method, path string, body any) (*http.R
 // explain turns "nobody listens" into the session's state.
 func explain(err error) error {
 	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, os.ErrNotExist) {
-		return Errorf(CodeConflict, "`patio ls -a` shows its state; `patio resume` starts it again", "the session isn't running: %w", err)
+		return Errorf(CodeConflict, "`patio ls -a` shows its state", "the session isn't running: %w", err)
 	}
 	return err
 }

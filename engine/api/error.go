@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"fmt"
+	"syscall"
 )
 
 // Code is a stable name for a kind of failure. Each has one exit code (see internal/cli).
@@ -39,13 +40,17 @@ func (e *Error) Error() string { return e.Message }
 
 func (e *Error) Unwrap() error { return e.cause }
 
-// Errorf makes an Error; %w keeps a cause.
+// Errorf makes an Error; each %w keeps a cause.
 func Errorf(code Code, hint, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
-	return &Error{Code: code, Message: err.Error(), Hint: hint, cause: errors.Unwrap(err)}
+	return &Error{Code: code, Message: err.Error(), Hint: hint, cause: err}
 }
 
-// AsError returns err as an Error, made one with CodeInternal if it is none.
+// diskHint is what to do about a full disk or quota, wherever it was met.
+const diskHint = "free some disk space (or quota); `patio image rm` and `patio rm` remove what is not needed any more"
+
+// AsError returns err as an Error. One that is none gets CodeDisk if the disk or a quota
+// is full, and CodeInternal otherwise.
 func AsError(err error) *Error {
 	if err == nil {
 		return nil
@@ -55,6 +60,9 @@ func AsError(err error) *Error {
 			return e
 		}
 		return &Error{Code: e.Code, Message: err.Error(), Hint: e.Hint, cause: err}
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return &Error{Code: CodeDisk, Message: err.Error(), Hint: diskHint, cause: err}
 	}
 	return &Error{Code: CodeInternal, Message: err.Error(), cause: err}
 }

@@ -1,6 +1,7 @@
 package pi
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -22,7 +23,7 @@ func (e Endpoint) Rule() string { return e.Host + ":" + e.Port }
 var placeholder = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 var (
-	bedrockHost = regexp.MustCompile(`^https://bedrock-runtime\.[a-z0-9-]+\.amazonaws\.com/?$`)
+	bedrockHost = regexp.MustCompile(`^https://bedrock-runtime(?:-fips)?\.[a-z0-9-]+\.amazonaws\.com(?:\.cn)?/?$`)
 	bedrockARN  = regexp.MustCompile(`^arn:aws(?:-[a-z0-9-]+)?:bedrock:([a-z0-9-]+):`)
 )
 
@@ -42,24 +43,14 @@ func EndpointOf(m Model, env func(string) string) (Endpoint, error) {
 			return Endpoint{}, fmt.Errorf("the endpoint of %s is unknown: set AZURE_OPENAI_BASE_URL or AZURE_OPENAI_RESOURCE_NAME", m.Provider)
 		}
 	case "google-vertex":
-		location := env("GOOGLE_CLOUD_LOCATION")
-		if location == "" && strings.Contains(base, "{location}") {
-			return Endpoint{}, fmt.Errorf("the endpoint of %s is unknown: set GOOGLE_CLOUD_LOCATION", m.Provider)
-		}
-		if location == "global" {
-			base = strings.ReplaceAll(base, "{location}-", "")
-		}
-		base = strings.ReplaceAll(base, "{location}", location)
-	case "amazon-bedrock":
-		// The catalogue names one region; the AWS SDK takes the caller's, and an inference
-		// profile's ARN names its own. A custom endpoint stays.
-		if bedrockHost.MatchString(base) {
-			if arn := bedrockARN.FindStringSubmatch(m.ID); arn != nil {
-				base = "https://bedrock-runtime." + arn[1] + ".amazonaws.com"
-			} else if region := firstOf(env("AWS_REGION"), env("AWS_DEFAULT_REGION")); region != "" {
-				base = "https://bedrock-runtime." + region + ".amazonaws.com"
+		if strings.Contains(base, "{location}") {
+			var err error
+			if base, err = vertexBase(env); err != nil {
+				return Endpoint{}, err
 			}
 		}
+	case "amazon-bedrock":
+		base = bedrockBase(base, m.ID, firstOf(env("AWS_REGION"), env("AWS_DEFAULT_REGION")))
 	}
 	var missing string
 	base = placeholder.ReplaceAllStringFunc(base, func(p string) string {
@@ -80,17 +71,51 @@ func EndpointOf(m Model, env func(string) string) (Endpoint, error) {
 	if e.Host == "" {
 		return Endpoint{}, fmt.Errorf("the endpoint of %s/%s is unknown: Pi reports the base URL %q", m.Provider, m.ID, m.BaseURL)
 	}
+	var standard string
+	switch e.Scheme {
+	case "https", "wss":
+		standard = "443"
+	case "http", "ws":
+		standard = "80"
+	default:
+		return Endpoint{}, fmt.Errorf("the endpoint of %s has the scheme %q, not http or https", m.Provider, e.Scheme)
+	}
 	if e.Port == "" {
-		switch e.Scheme {
-		case "https", "wss":
-			e.Port = "443"
-		case "http", "ws":
-			e.Port = "80"
-		default:
-			return Endpoint{}, fmt.Errorf("the endpoint of %s has the scheme %q, not http or https", m.Provider, e.Scheme)
-		}
+		e.Port = standard
 	}
 	return e, nil
+}
+
+// vertexBase is where Pi's Google client goes when no other base URL is configured: with
+// an API key to the global endpoint, whatever the location is.
+func vertexBase(env func(string) string) (string, error) {
+	location := env("GOOGLE_CLOUD_LOCATION")
+	switch {
+	case strings.TrimSpace(env("GOOGLE_CLOUD_API_KEY")) != "", location == "global":
+		return "https://aiplatform.googleapis.com", nil
+	case location == "":
+		return "", errors.New("the endpoint of google-vertex is unknown: set GOOGLE_CLOUD_LOCATION")
+	case location == "us", location == "eu":
+		return "https://aiplatform." + location + ".rep.googleapis.com", nil
+	}
+	return "https://" + location + "-aiplatform.googleapis.com", nil
+}
+
+// bedrockBase follows Pi: a base URL that isn't AWS's own stays, and so does the
+// catalogue's when no region is configured. Otherwise an inference profile's ARN names
+// the region, or else the configuration.
+func bedrockBase(base, model, region string) string {
+	if region == "" || !bedrockHost.MatchString(base) {
+		return base
+	}
+	if arn := bedrockARN.FindStringSubmatch(model); arn != nil {
+		region = arn[1]
+	}
+	suffix := ".amazonaws.com"
+	if strings.HasPrefix(region, "cn-") {
+		suffix += ".cn"
+	}
+	return "https://bedrock-runtime." + region + suffix
 }
 
 func firstOf(values ...string) string {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
@@ -33,18 +34,34 @@ func ParseCommand(line []byte) (Command, error) {
 		}
 		line = compact.Bytes()
 	}
-	if !json.Valid(line) {
+	if !json.Valid(line) || !utf8.Valid(line) {
 		return Command{}, fmt.Errorf("%w: not valid JSON", ErrCommand)
 	}
 	if len(line) == 0 || line[0] != '{' {
 		return Command{}, fmt.Errorf("%w: not a JSON object", ErrCommand)
 	}
-	t := gjson.GetBytes(line, "type")
+	// What stands in a key twice is one thing here and another for Pi, which takes the last.
+	var t, id gjson.Result
+	twice := ""
+	gjson.ParseBytes(line).ForEach(func(key, value gjson.Result) bool {
+		switch {
+		case key.Str == "type" && !t.Exists():
+			t = value
+		case key.Str == "id" && !id.Exists():
+			id = value
+		case key.Str == "type", key.Str == "id":
+			twice = key.Str
+		}
+		return true
+	})
+	if twice != "" {
+		return Command{}, fmt.Errorf("%w: it has %q twice", ErrCommand, twice)
+	}
 	if t.Type != gjson.String || t.Str == "" {
 		return Command{}, fmt.Errorf(`%w: it needs a "type" that is a string`, ErrCommand)
 	}
 	c := Command{Type: t.Str, Line: line}
-	if id := gjson.GetBytes(line, "id"); id.Exists() {
+	if id.Exists() {
 		c.ID = json.RawMessage(id.Raw)
 	}
 	return c, nil

@@ -3,7 +3,9 @@ package pi
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -18,7 +20,10 @@ type CustomProvider struct {
 	Models  []string
 	// JSON is the entry alone, as a models.json for this one provider.
 	JSON []byte
-	// Env are the variables that its key and headers name.
+	// HasKey says that the entry has a key of its own, which Pi prefers to one in the
+	// environment.
+	HasKey bool
+	// Env are the variables that its key and headers name: the provider needs them all.
 	Env []string
 }
 
@@ -44,35 +49,36 @@ func ReadCustomProvider(models []byte, provider string) (CustomProvider, bool, e
 		return CustomProvider{}, false, nil
 	}
 	var entry struct {
-		BaseURL string                     `json:"baseUrl"`
-		APIKey  string                     `json:"apiKey"`
-		Headers map[string]string          `json:"headers"`
-		Models  []struct{ ID string }      `json:"models"`
-		Over    map[string]json.RawMessage `json:"modelOverrides"`
+		BaseURL string            `json:"baseUrl"`
+		APIKey  string            `json:"apiKey"`
+		Headers map[string]string `json:"headers"`
+		Models  []struct {
+			ID      string            `json:"id"`
+			Headers map[string]string `json:"headers"`
+		} `json:"models"`
+		Over map[string]struct {
+			Headers map[string]string `json:"headers"`
+		} `json:"modelOverrides"`
 	}
 	if err := json.Unmarshal(raw, &entry); err != nil {
 		return CustomProvider{}, false, fmt.Errorf("decode provider %s of models.json: %w", provider, err)
 	}
-	p := CustomProvider{ID: provider, BaseURL: entry.BaseURL}
+	p := CustomProvider{ID: provider, BaseURL: entry.BaseURL, HasKey: entry.APIKey != ""}
+	values := append([]string{entry.APIKey}, inOrder(entry.Headers)...)
 	for _, m := range entry.Models {
 		p.Models = append(p.Models, m.ID)
+		values = append(values, inOrder(m.Headers)...)
 	}
-	for id := range entry.Over {
+	for _, id := range slices.Sorted(maps.Keys(entry.Over)) {
 		p.Models = append(p.Models, id)
-	}
-	values := []string{entry.APIKey}
-	for _, v := range entry.Headers {
-		values = append(values, v)
-	}
-	for _, m := range gjson.GetBytes(raw, "models.#.headers").Array() {
-		m.ForEach(func(_, v gjson.Result) bool { values = append(values, v.String()); return true })
+		values = append(values, inOrder(entry.Over[id].Headers)...)
 	}
 	for _, v := range values {
 		if strings.HasPrefix(v, "!") {
 			return CustomProvider{}, false, fmt.Errorf("provider %s of models.json gets a value from a command (%q): put the value in an environment variable and name it as $NAME", provider, firstWord(v))
 		}
 		for _, m := range variable.FindAllStringSubmatch(v, -1) {
-			if name := m[1] + m[2]; name != "" {
+			if name := m[1] + m[2]; name != "" && !slices.Contains(p.Env, name) {
 				p.Env = append(p.Env, name)
 			}
 		}
@@ -83,6 +89,15 @@ func ReadCustomProvider(models []byte, provider string) (CustomProvider, bool, e
 	}
 	p.JSON = pretty.Pretty(out)
 	return p, true, nil
+}
+
+// inOrder gives a map's values in the order of their keys: equal files make equal plans.
+func inOrder(m map[string]string) []string {
+	values := make([]string, 0, len(m))
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		values = append(values, m[k])
+	}
+	return values
 }
 
 func firstWord(command string) string {

@@ -16,8 +16,9 @@ var settings = map[string][]string{
 	"google-vertex":         {"GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"},
 }
 
-// companions are variables that make one credential only together with the first.
-var companions = map[string][]string{
+// pairs are credentials of two variables, useless one without the other; optional is a
+// third that some of them have.
+var pairs = map[string]struct{ second, optional string }{
 	"AWS_ACCESS_KEY_ID": {"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"},
 }
 
@@ -43,14 +44,19 @@ func SelectCredential(provider string, keyEnv []string, has func(name string) bo
 			c.Settings = append(c.Settings, name)
 		}
 	}
-	for _, name := range keyEnv {
-		if slices.Contains(unusable, name) || !has(name) {
+	for _, name := range KeyNames(provider, keyEnv) {
+		if !has(name) {
+			continue
+		}
+		pair, two := pairs[name]
+		if two && !has(pair.second) {
 			continue
 		}
 		c.Key = append(c.Key, name)
-		for _, more := range companions[name] {
-			if has(more) {
-				c.Key = append(c.Key, more)
+		if two {
+			c.Key = append(c.Key, pair.second)
+			if has(pair.optional) {
+				c.Key = append(c.Key, pair.optional)
 			}
 		}
 		return c, true
@@ -58,13 +64,25 @@ func SelectCredential(provider string, keyEnv []string, has func(name string) bo
 	return c, false
 }
 
-// KeyNames are the variables to tell a user without a key about.
-func KeyNames(keyEnv []string) []string {
+// KeyNames are those of a provider's variables that can hold a key in a sandbox, to look
+// for or to tell a user without one about. Pi also lists settings and the second parts
+// of pairs, which are no key alone.
+func KeyNames(provider string, keyEnv []string) []string {
 	var names []string
 	for _, name := range keyEnv {
-		if !slices.Contains(unusable, name) {
-			names = append(names, name)
+		if slices.Contains(unusable, name) || slices.Contains(settings[provider], name) || isSecond(name) {
+			continue
 		}
+		names = append(names, name)
 	}
 	return names
+}
+
+func isSecond(name string) bool {
+	for _, pair := range pairs {
+		if name == pair.second || name == pair.optional {
+			return true
+		}
+	}
+	return false
 }

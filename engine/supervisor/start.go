@@ -14,6 +14,7 @@ import (
 	"patio/engine/demo"
 	"patio/engine/pi"
 	"patio/sandbox"
+	"patio/sandbox/namespace"
 	"patio/sandbox/network"
 	"patio/sandbox/network/policy"
 )
@@ -67,6 +68,9 @@ func (s *Supervisor) start(ctx context.Context) error {
 		},
 		OwnScope: true, Debug: s.spec.Debug, Log: s.log,
 	})
+	if errors.Is(err, namespace.ErrForbidden) {
+		err = api.Errorf(api.CodeUnsupported, "`patio doctor` checks the whole machine", "%w", err)
+	}
 	err = errors.Join(err, stdinR.Close(), stdoutW.Close(), stderrW.Close())
 	if err != nil {
 		return errors.Join(err, s.conn.closeStdin())

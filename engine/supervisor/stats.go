@@ -64,8 +64,9 @@ func (s *Supervisor) measure(sampler *limits.Sampler, inside *sandbox.Event) (ap
 	u := api.Usage{
 		Time: time.Now().UTC(), Source: "processes",
 		CPUPercent: rates.CPU * 100, CPUSeconds: tree.CPU.Seconds(),
-		Memory: tree.Memory, MemoryLimit: s.spec.Sandbox.Limits.HostMemory(), PidsLimit: s.spec.Sandbox.Limits.Pids,
-		SandboxMemory: tree.Sandboxed,
+		Memory: tree.Memory, SandboxMemory: tree.Sandboxed,
+		// gVisor keeps this one itself; a limit of memory needs a cgroup.
+		PidsLimit: s.spec.Sandbox.Limits.Pids,
 	}
 	if group, err := s.box.Group().Stats(); err == nil {
 		u.Source = "cgroup"
