@@ -39,8 +39,9 @@ type Talker interface {
 	// Command sends one RPC command and returns Pi's reply to it.
 	Command(ctx context.Context, client string, command json.RawMessage) (json.RawMessage, error)
 	// Attach gives a client Pi's RPC: what it writes to rw are commands, what it reads are
-	// Pi's events and the replies to its own commands. It returns when either end closes.
-	Attach(ctx context.Context, client string, rw io.ReadWriter) error
+	// Pi's events and the replies to its own commands. It returns when either end closes,
+	// and closes rw.
+	Attach(ctx context.Context, client string, rw io.ReadWriteCloser) error
 }
 
 // Controller is what can be done to a session.
@@ -266,7 +267,7 @@ func (s *server) rpc(w http.ResponseWriter, r *http.Request) error {
 	// The request's context isn't cancelled any more once the connection is taken over.
 	err = s.b.Attach(context.WithoutCancel(r.Context()), client, struct {
 		io.Reader
-		io.Writer
+		io.WriteCloser
 	}{buffered, conn})
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
 		s.log.Debug("rpc client ended", "err", err)

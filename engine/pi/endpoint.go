@@ -15,9 +15,6 @@ type Endpoint struct {
 	Scheme string
 }
 
-// Rule is the endpoint as an egress rule.
-func (e Endpoint) Rule() string { return e.Host + ":" + e.Port }
-
 // placeholder is a part of a base URL that Pi fills in from the environment when it
 // makes a call: {CLOUDFLARE_ACCOUNT_ID}, or {location} for Vertex.
 var placeholder = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)

@@ -83,6 +83,10 @@ func ReadCustomProvider(models []byte, provider string) (CustomProvider, bool, e
 			}
 		}
 	}
+	raw, err := projectLoopback(raw)
+	if err != nil {
+		return CustomProvider{}, false, err
+	}
 	out, err := json.Marshal(map[string]any{"providers": map[string]json.RawMessage{provider: raw}})
 	if err != nil {
 		return CustomProvider{}, false, err

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"os"
 	"strings"
 	"sync"
 
@@ -29,42 +31,103 @@ type attachment struct {
 }
 
 // Attach implements api.Talker.
-func (s *Supervisor) Attach(ctx context.Context, client string, rw io.ReadWriter) error {
+func (s *Supervisor) Attach(ctx context.Context, client string, rw io.ReadWriteCloser) error {
 	a := &attachment{s: s, client: s.clientName(client), ids: map[string]json.RawMessage{}}
-	since, _ := s.journal.Last()
-	reader, err := s.journal.NewReader(since)
+	reader, leave, err := s.join(a, rw)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = reader.Close() }()
+	defer leave()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var out sync.Mutex
-	written := make(chan error, 1)
+	written, read := make(chan error, 1), make(chan error, 1)
 	go func() { written <- a.deliver(ctx, reader, rw, &out) }()
+	go func() { read <- a.commands(rw, &out) }()
+	select {
+	case err = <-read:
+		if err == nil {
+			// No more commands; the client still reads until it closes or Pi ends.
+			return errors.Join(<-written, closeOnce(rw))
+		}
+		cancel()
+		return errors.Join(err, closeOnce(rw), <-written)
+	case err = <-written:
+		err = errors.Join(err, closeOnce(rw))
+		<-read
+		return err
+	}
+}
 
+// join adds an attachment, which reads from the journal's end on. The session's end
+// waits for it until leave is called.
+func (s *Supervisor) join(a *attachment, c io.Closer) (reader *journal.Reader, leave func(), err error) {
+	s.attachMu.Lock()
+	defer s.attachMu.Unlock()
+	if s.dismissed {
+		return nil, nil, errGone
+	}
+	since, _ := s.journal.Last()
+	if reader, err = s.journal.NewReader(since); err != nil {
+		return nil, nil, err
+	}
+	s.attached.Add(1)
+	s.attachments[a] = c
+	return reader, func() {
+		_ = reader.Close()
+		s.attachMu.Lock()
+		delete(s.attachments, a)
+		s.attachMu.Unlock()
+		s.attached.Done()
+	}, nil
+}
+
+// dismiss waits until every client has read the journal to its end, or ctx ends. The
+// journal is closed.
+func (s *Supervisor) dismiss(ctx context.Context) {
+	stop := context.AfterFunc(ctx, func() {
+		s.attachMu.Lock()
+		defer s.attachMu.Unlock()
+		for _, c := range s.attachments {
+			_ = c.Close()
+		}
+	})
+	defer stop()
+	s.attachMu.Lock()
+	s.dismissed = true
+	s.attachMu.Unlock()
+	s.attached.Wait()
+}
+
+// closeOnce closes a connection that its other side may have closed already.
+func closeOnce(c io.Closer) error {
+	if err := c.Close(); err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// commands gives the client's lines to Pi, to their end.
+func (a *attachment) commands(rw io.ReadWriter, out *sync.Mutex) error {
 	lines := jsonl.NewReader(rw)
 	for {
 		line, err := lines.Next()
 		if errors.Is(err, io.EOF) {
-			// No more commands; the client still reads until it closes or Pi ends.
-			return <-written
+			return nil
 		}
 		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-			cancel()
-			return errors.Join(err, <-written)
+			return err
 		}
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
 		if err := a.send(line); err != nil {
 			if errors.Is(err, errGone) {
-				return <-written
+				return nil
 			}
 			// As Pi itself answers a line that it can't parse: a response without an id.
-			if err := refuse(rw, &out, err); err != nil {
-				cancel()
-				return errors.Join(err, <-written)
+			if err := refuse(rw, out, err); err != nil {
+				return err
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"unicode/utf8"
 
 	"patio/engine/api"
@@ -67,7 +68,7 @@ func (c *conn) write(client string, cmd pi.Command, line []byte) error {
 	}
 	// One write for both: a line without its LF must never stand at Pi's end.
 	if _, err := c.stdin.Write(append(line, '\n')); err != nil {
-		if errors.Is(err, os.ErrClosed) || errors.Is(err, io.ErrClosedPipe) {
+		if errors.Is(err, os.ErrClosed) || errors.Is(err, syscall.EPIPE) {
 			return errGone
 		}
 		return fmt.Errorf("write to Pi: %w", err)

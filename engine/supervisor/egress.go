@@ -11,7 +11,7 @@ func (s *Supervisor) recordEgress(e network.Event) {
 	if e.Verdict == policy.Deny {
 		s.tracker.update(func(t *api.Session) { t.Denied += int(max(e.Count, 1)) })
 	}
-	if _, err := s.journal.Append(api.RecordEgress, api.EgressRecord{Event: e, ToolCalls: s.tracker.running()}); err != nil {
+	if _, err := s.journal.Append(api.RecordEgress, api.EgressRecord{Event: e, ToolCalls: s.tracker.tools()}); err != nil {
 		s.fail(err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -74,7 +75,8 @@ func (s *Supervisor) Exec(ctx context.Context, r api.ExecRequest, conn *net.Unix
 	if err == nil {
 		err = json.NewEncoder(conn).Encode(api.ExecMessage{Exited: true, ExitCode: code})
 	}
-	_ = conn.Close()
+	// Only the reading ends: what went wrong is still to be told.
+	_ = conn.SetReadDeadline(time.Now())
 	<-watched
 	if _, jerr := s.journal.Append(api.RecordExec, api.ExecRecord{Argv: r.Argv, Exited: true, ExitCode: code}); jerr != nil {
 		s.log.Debug("record the end of a program", "err", jerr)

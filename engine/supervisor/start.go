@@ -120,10 +120,7 @@ func (s *Supervisor) becomeReady(ctx context.Context) error {
 	if err := s.setModel(a.state.Model, a.state.ThinkingLevel); err != nil {
 		return err
 	}
-	now := time.Now().UTC()
-	s.tracker.update(func(t *api.Session) {
-		t.Ready, t.Activity, t.SessionFile = &now, api.ActivityIdle, a.state.SessionFile
-	})
+	s.tracker.ready(time.Now().UTC(), a.state.SessionFile)
 	model := s.Session().Model
 	return s.phase(api.PhaseReady, &api.StateRecord{Model: &model})
 }

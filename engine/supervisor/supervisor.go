@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -44,6 +45,11 @@ type Supervisor struct {
 	broken      chan error           // buffered by one: the journal or a pipe failed
 	saveMu      sync.Mutex
 	background  sync.WaitGroup
+
+	attachMu    sync.Mutex
+	attached    sync.WaitGroup
+	attachments map[*attachment]io.Closer
+	dismissed   bool // nobody attaches any more
 }
 
 // readyTimeout bounds the time from the sandbox's start to Pi's first reply. A cold
@@ -81,6 +87,7 @@ func Run(ctx context.Context, spec Spec, log *slog.Logger, notify func(api.Sessi
 		stopRequest: make(chan api.StopRequest, 1),
 		stopped:     make(chan struct{}),
 		broken:      make(chan error, 1),
+		attachments: map[*attachment]io.Closer{},
 	}
 	s.tracker.s.SupervisorPID = os.Getpid()
 	return s.run(ctx)
@@ -301,6 +308,8 @@ func (s *Supervisor) shutdown(ctx context.Context, server *http.Server) {
 			s.log.Debug("close the session's API", "err", err)
 		}
 	}
+	// Connections that were taken over are not the server's any more.
+	s.dismiss(ctx)
 }
 
 // phase goes on to the next phase: journal first, then the session's file, then tell.

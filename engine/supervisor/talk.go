@@ -16,6 +16,9 @@ import (
 func (s *Supervisor) observe(m pi.Message) {
 	if r, changed := s.tracker.observe(m, time.Now().UTC()); changed {
 		s.state(r)
+		if r.Question != nil {
+			s.expire(r.Question.ID, m.Get("timeout").Float())
+		}
 	}
 	switch {
 	case m.Type == "response" && m.Success:
@@ -24,6 +27,35 @@ func (s *Supervisor) observe(m pi.Message) {
 		// An extension can change the model without a command of ours.
 		s.refresh()
 	}
+}
+
+// maxTimeout is the longest time that Node waits, in milliseconds; more than that is none.
+const maxTimeout = 1<<31 - 1
+
+// expire withdraws a question that Pi itself gives up after some milliseconds, without a
+// word. 0 means that it waits for good.
+func (s *Supervisor) expire(id string, milliseconds float64) {
+	if milliseconds <= 0 {
+		return
+	}
+	if milliseconds > maxTimeout {
+		milliseconds = 1
+	}
+	s.background.Add(1)
+	go func() {
+		defer s.background.Done()
+		timer := time.NewTimer(time.Duration(milliseconds * float64(time.Millisecond)))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-s.conn.gone:
+			return
+		}
+		if r, ok := s.tracker.answered(id); ok {
+			r.Reason = "the question timed out"
+			s.state(r)
+		}
+	}()
 }
 
 // commandDone takes over what a successful command changed. A model's endpoint must be

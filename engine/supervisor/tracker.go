@@ -14,6 +14,7 @@ import (
 type tracker struct {
 	mu        sync.Mutex
 	s         api.Session
+	running   bool     // from agent_start to agent_settled
 	toolCalls []string // ids that run now, oldest first
 }
 
@@ -36,8 +37,8 @@ func (t *tracker) update(f func(s *api.Session)) {
 	f(&t.s)
 }
 
-// running lists the tool calls that run now.
-func (t *tracker) running() []string {
+// tools lists the tool calls that run now.
+func (t *tracker) tools() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Clone(t.toolCalls)
@@ -61,10 +62,12 @@ func (t *tracker) observe(m pi.Message, now time.Time) (api.StateRecord, bool) {
 	defer t.mu.Unlock()
 	switch m.Type {
 	case "agent_start":
-		return t.activity(api.ActivityWorking)
+		t.running = true
+		return t.activity()
 	case "agent_settled":
-		t.toolCalls = nil
-		return t.activity(api.ActivityIdle)
+		// A settled agent waits for nothing; a question that is still open was dropped.
+		t.running, t.toolCalls, t.s.Questions = false, nil, nil
+		return t.activity()
 	case "turn_start":
 		t.s.Turns++
 	case "message_end":
@@ -102,12 +105,12 @@ func (t *tracker) ask(m pi.Message, method string, now time.Time) (api.StateReco
 		q.Options = append(q.Options, o.String())
 	}
 	t.s.Questions = append(t.s.Questions, q)
-	r, _ := t.activity(t.busy())
+	r, _ := t.activity()
 	r.Question = &q
 	return r, true
 }
 
-// answered notes that a question has its answer, from whoever gave it.
+// answered notes that a question has its answer, from whoever gave it, or none any more.
 func (t *tracker) answered(id string) (api.StateRecord, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,27 +119,30 @@ func (t *tracker) answered(id string) (api.StateRecord, bool) {
 	if len(t.s.Questions) == before {
 		return api.StateRecord{}, false
 	}
-	r, _ := t.activity(api.ActivityWorking)
+	r, _ := t.activity()
 	r.Answered = id
 	return r, true
 }
 
-// busy is the activity while Pi is not idle.
-func (t *tracker) busy() api.Activity {
-	if len(t.s.Questions) > 0 {
-		return api.ActivityBlocked
-	}
-	return api.ActivityWorking
-}
-
-func (t *tracker) activity(a api.Activity) (api.StateRecord, bool) {
-	if a == api.ActivityIdle {
-		// A settled agent waits for nothing; a question that is still open was dropped.
-		t.s.Questions = nil
-	} else {
-		a = t.busy()
+// activity takes over what follows from the questions and from whether the agent runs: a
+// command of an extension asks without one.
+func (t *tracker) activity() (api.StateRecord, bool) {
+	a := api.ActivityIdle
+	switch {
+	case len(t.s.Questions) > 0:
+		a = api.ActivityBlocked
+	case t.running:
+		a = api.ActivityWorking
 	}
 	changed := t.s.Activity != a
 	t.s.Activity = a
 	return api.StateRecord{Phase: t.s.Phase, Activity: a}, changed
+}
+
+// ready makes the session ready for commands.
+func (t *tracker) ready(now time.Time, sessionFile string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.s.Ready, t.s.SessionFile = &now, sessionFile
+	t.activity()
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -44,7 +46,7 @@ host show about its sandbox.`,
 }
 
 func (a *app) demo(ctx context.Context, keep bool, image, platform string) (err error) {
-	workspace, err := makeDemoWorkspace()
+	workspace, err := makeDemoWorkspace(ctx)
 	if err != nil {
 		return err
 	}
@@ -132,7 +134,7 @@ func (v demoView) record(line []byte, r journal.Record) error {
 }
 
 // makeDemoWorkspace makes a directory with a few files that are nobody's.
-func makeDemoWorkspace() (string, error) {
+func makeDemoWorkspace(ctx context.Context) (string, error) {
 	dir, err := os.MkdirTemp("", "patio-demo-")
 	if err != nil {
 		return "", fmt.Errorf("make the demo's workspace: %w", err)
@@ -146,7 +148,27 @@ func makeDemoWorkspace() (string, error) {
 			return "", errors.Join(fmt.Errorf("make the demo's workspace: %w", err), os.RemoveAll(dir))
 		}
 	}
+	initDemoRepository(ctx, dir)
 	return dir, nil
+}
+
+// initDemoRepository makes the workspace a git repository, as projects are, where the host
+// has git. The demo works without.
+func initDemoRepository(ctx context.Context, dir string) {
+	for _, args := range [][]string{
+		{"init", "--quiet", "--initial-branch=main"},
+		{"add", "--all"},
+		{"-c", "user.name=patio demo", "-c", "user.email=demo@patio.invalid", "-c", "commit.gpgsign=false", "commit", "--quiet", "--message=A small project"},
+	} {
+		cmd := exec.CommandContext(ctx, "git", args...)
+		cmd.Dir = dir
+		// Nothing of the caller's repository or configuration takes part.
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull}
+		cmd.WaitDelay = time.Second
+		if err := cmd.Run(); err != nil {
+			return
+		}
+	}
 }
 
 func readyAfter(s api.Session) string {

@@ -148,7 +148,7 @@ func (f *fakeSession) sentCommands() []string {
 	return append([]string(nil), f.commands...)
 }
 
-func (f *fakeSession) Attach(_ context.Context, _ string, rw io.ReadWriter) error {
+func (f *fakeSession) Attach(_ context.Context, _ string, rw io.ReadWriteCloser) error {
 	return f.attach(f, rw)
 }
 

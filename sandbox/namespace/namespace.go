@@ -272,5 +272,6 @@ func explainClone(err error) error {
 	default:
 		return fmt.Errorf("make namespaces: %w", err)
 	}
-	return fmt.Errorf("make namespaces: %w: %w%s", ErrForbidden, err, hint)
+	// Not the cause itself: ENOSPC is about namespaces here, not about a disk.
+	return fmt.Errorf("make namespaces: %w: %s%s", ErrForbidden, err.Error(), hint)
 }
