@@ -310,3 +310,59 @@ func TestTwenty(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, left)
 }
+
+func TestDiskFull(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("mounting a small file system needs root")
+	}
+	p := newPatio(t)
+	require.NoError(t, os.Mkdir(p.state, 0o700))
+	require.NoError(t, syscall.Mount("tmpfs", p.state, "tmpfs", 0, "size=300k"))
+	t.Cleanup(func() { require.NoError(t, syscall.Unmount(p.state, syscall.MNT_DETACH)) })
+	_, errs, code := p.run("run", "--model", "demo/echo", "TEXT: 400000")
+	require.Equal(t, 10, code, errs)
+	require.Contains(t, errs, "no space left on device")
+	require.Contains(t, errs, "free some disk space")
+	s := p.sessions()
+	require.Len(t, s, 1)
+	require.Equal(t, api.PhaseEnded, s[0].Phase, "the session's end was still written")
+	require.Equal(t, api.CodeDisk, s[0].Error.Code)
+
+	fill, err := os.Create(filepath.Join(p.state, "fill"))
+	require.NoError(t, err)
+	_, err = fill.Write(make([]byte, 300<<10))
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.NoError(t, fill.Close())
+	_, errs, code = p.run("new", "--model", "demo/echo")
+	require.Equal(t, 10, code, errs)
+	require.Len(t, p.sessions(), 1, "a start that fails leaves no session without a file")
+}
+
+func TestImageOfAnotherDigest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("copies the image")
+	}
+	p := newPatio(t)
+	tools := sandboxtest.Require(t)
+	// The same size and name, one byte changed.
+	images := filepath.Join(t.TempDir(), "patio", "images")
+	require.NoError(t, os.MkdirAll(images, 0o755))
+	for _, name := range []string{tools.Image.Path, strings.TrimSuffix(tools.Image.Path, ".erofs") + ".json"} {
+		b, err := os.ReadFile(name)
+		require.NoError(t, err)
+		if strings.HasSuffix(name, ".erofs") {
+			b[len(b)/2] ^= 1
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(images, filepath.Base(name)), b, 0o644))
+	}
+	for i, kv := range p.env {
+		if strings.HasPrefix(kv, "XDG_DATA_HOME=") {
+			p.env[i] = "XDG_DATA_HOME=" + filepath.Dir(filepath.Dir(images))
+		}
+	}
+	_, errs, code := p.run("new", "--model", "demo/echo")
+	require.Equal(t, 8, code, errs)
+	require.Contains(t, errs, "digest mismatch")
+	require.Contains(t, errs, "patio image build")
+	require.Empty(t, p.sessions())
+}

@@ -50,6 +50,9 @@ func (e *Engine) reap(ctx context.Context, dir string, s api.Session) (api.Sessi
 	}
 	e.o.Log.Info("reap crashed session", "session", s.ID)
 	var errs []error
+	if err := os.Remove(filepath.Join(dir, supervisor.ReserveFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		errs = append(errs, err)
+	}
 	if len(s.Cgroups) > 0 {
 		errs = append(errs, limits.Reap(ctx, s.Cgroups...))
 	}
@@ -70,7 +73,8 @@ func (e *Engine) reap(ctx context.Context, dir string, s api.Session) (api.Sessi
 	}
 	errs = append(errs, supervisor.WriteSession(dir, s))
 	if err := errors.Join(errs...); err != nil {
-		return s, true, fmt.Errorf("clean up after session %s, which crashed: %w", s.ID, err)
+		// It has crashed all the same, and the next look tries the rest again.
+		e.o.Log.Warn("clean up after a crashed session", "session", s.ID, "err", err)
 	}
 	return s, true, nil
 }

@@ -249,11 +249,18 @@ func (c *Client) Exec(ctx context.Context, r ExecRequest, stdin, stdout, stderr 
 	if err != nil {
 		return nil, err
 	}
+	e := &Exec{conn: conn, r: reader}
 	rights := unix.UnixRights(int(stdin.Fd()), int(stdout.Fd()), int(stderr.Fd()))
 	if _, _, err := conn.WriteMsgUnix([]byte{'\n'}, rights, nil); err != nil {
+		// A supervisor that refuses doesn't wait for them; it has said why.
+		if _, why := e.Wait(ctx); why != nil {
+			if refused, ok := errors.AsType[*Error](why); ok {
+				return nil, refused
+			}
+		}
 		return nil, errors.Join(fmt.Errorf("hand descriptors over: %w", err), conn.Close())
 	}
-	return &Exec{conn: conn, r: reader}, nil
+	return e, nil
 }
 
 // Signal sends a signal to the program.
@@ -279,8 +286,8 @@ func (e *Exec) Wait(ctx context.Context) (int, error) {
 		if err := json.Unmarshal(line, &m); err != nil {
 			return 0, fmt.Errorf("decode exec message: %w", err)
 		}
-		if m.Error != "" {
-			return m.ExitCode, errors.New(m.Error)
+		if m.Error != nil {
+			return m.ExitCode, m.Error
 		}
 		if m.Exited {
 			return m.ExitCode, nil

@@ -38,7 +38,7 @@ type ExecMessage struct {
 	Signal   int    `json:"signal,omitempty"`    // to the supervisor
 	Exited   bool   `json:"exited,omitempty"`    // to the client, the last message
 	ExitCode int    `json:"exit_code,omitempty"` // 128+N for a signal
-	Error    string `json:"error,omitempty"`
+	Error    *Error `json:"error,omitempty"`     // why there is no exit code
 }
 
 // Process is one process inside a sandbox.

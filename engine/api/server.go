@@ -290,7 +290,7 @@ func (s *server) exec(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	if err := s.b.Exec(context.WithoutCancel(r.Context()), req, unixConn); err != nil {
-		_ = json.NewEncoder(conn).Encode(ExecMessage{Exited: true, ExitCode: 1, Error: err.Error()})
+		_ = json.NewEncoder(conn).Encode(ExecMessage{Exited: true, ExitCode: 1, Error: AsError(err)})
 	}
 	return nil
 }

@@ -35,6 +35,7 @@ type Supervisor struct {
 	conn    *conn
 	tracker *tracker
 	stderr  *stderrLog
+	reserve reserve
 	clients atomic.Uint64
 
 	// notify tells the launcher about each phase, until the session is ready.
@@ -190,6 +191,10 @@ func (s *Supervisor) prepare(context.Context) (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.reserve.take(filepath.Join(s.spec.Dir, ReserveFile)); err != nil {
+		release()
+		return nil, err
+	}
 	owner := s.spec.Sandbox.Owner
 	for _, dir := range append([]string{s.spec.Scratch}, s.spec.Dirs...) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -265,6 +270,7 @@ func (s *Supervisor) finish(ctx context.Context, phase api.Phase, e end, server 
 			e.code = 1
 		}
 	}
+	s.reserve.release()
 	now := time.Now().UTC()
 	result := &api.End{Reason: e.reason, ExitCode: e.code, Signal: e.signal}
 	if e.code != 0 {
