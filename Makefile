@@ -71,7 +71,7 @@ vet:
 	@$(GO) vet ./...
 	@shellcheck internal/setup/*.sh .ci/run
 
-LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.5.0
+LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 lint:
 	@GOFLAGS=-mod=mod $(GO) run $(LINT) run ./...
 

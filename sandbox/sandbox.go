@@ -131,7 +131,7 @@ func own(dir string, o Owner) error {
 		if err != nil {
 			return err
 		}
-		return os.Lchown(path, int(o.UID), int(o.GID))
+		return os.Lchown(path, int(o.UID), int(o.GID)) //nolint:gosec // G122: the tree was just made, in a private directory
 	})
 }
 

@@ -12,7 +12,7 @@ const Provider = "demo"
 const ProviderName = "patio demo (scripted, no AI)"
 
 // APIKey stands where Pi wants a key. It opens nothing and nothing checks it.
-const APIKey = "demo-no-key-needed"
+const APIKey = "demo-no-key-needed" //nolint:gosec // G101: no secret, as it says
 
 // Limits that Pi is told. They are far beyond what a demonstration fills, so that Pi neither compacts nor cuts in the
 // middle of one; nothing here enforces them.

@@ -71,7 +71,7 @@ func FuzzHeader(f *testing.F) {
 	f.Add([]byte(`{"seq":42,"v":1,"time":"2026-01-02T03:04:05Z","session":"s1","type":"rpc","data":{}}`))
 	f.Add([]byte(`{"v":1,"seq":1,"time":"2026-01-02T03:04:05,5Z","session":"","type":"a","data":`))
 	f.Fuzz(func(t *testing.T, line []byte) {
-		seq, at, typ, ok := Header(line)
+		seq, _, _, ok := Header(line)
 		r, err := Decode(line)
 		if err != nil {
 			return
@@ -83,7 +83,7 @@ func FuzzHeader(f *testing.F) {
 			return
 		}
 		again := append(append(appendPrefix(nil, r.Seq, r.Time, r.Session, r.Type), r.Data...), '}')
-		seq, at, typ, ok = Header(again)
+		seq, at, typ, ok := Header(again)
 		require.True(t, ok)
 		require.Equal(t, r.Seq, seq)
 		require.True(t, at.Equal(r.Time))

@@ -181,6 +181,7 @@ func (a *attachment) deliver(ctx context.Context, reader *journal.Reader, w io.W
 		if !ok {
 			continue
 		}
+		a.s.conn.observed()
 		if line, ok = a.own(line); !ok {
 			continue
 		}

@@ -313,3 +313,22 @@ func TestQuestionsAndAnswers(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, saved.Questions)
 }
+
+// A program answers faster than a person: the answer must not overtake the question.
+func TestQuickAnswers(t *testing.T) {
+	s, fake := newSession(t, echo)
+	c := attach(t, s, "c")
+	const n = 300
+	go func() {
+		for i := range n {
+			fake.say(fmt.Sprintf(`{"type":"extension_ui_request","id":"q%d","method":"confirm"}`, i))
+		}
+	}()
+	for i := range n {
+		id := gjson.Get(c.next(t), "id").Str
+		require.Equal(t, fmt.Sprintf("q%d", i), id)
+		c.send(t, `{"type":"extension_ui_response","id":"`+id+`","confirmed":true}`)
+	}
+	require.Eventually(t, func() bool { return len(fake.got()) == n && s.Session().Activity == api.ActivityIdle }, 30*time.Second, time.Millisecond)
+	require.Empty(t, s.Session().Questions)
+}

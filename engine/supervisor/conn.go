@@ -37,6 +37,10 @@ type conn struct {
 	// fail is called once when the journal or the pipe is broken.
 	fail func(error)
 
+	// observing is held from a line's record to the end of its observation. Who reads
+	// records, or answers what stands in one, waits here: it must not be ahead of the session.
+	observing sync.RWMutex
+
 	writeMu sync.Mutex
 	stdin   *os.File
 	closed  bool
@@ -73,6 +77,7 @@ func (c *conn) write(client string, cmd pi.Command, line []byte) error {
 		}
 		return fmt.Errorf("write to Pi: %w", err)
 	}
+	c.observed()
 	if c.sent != nil {
 		c.sent(cmd)
 	}
@@ -147,14 +152,13 @@ func (c *conn) read(stdout io.Reader) {
 		if len(line) == 0 {
 			continue
 		}
-		if err := c.record(line); err != nil {
+		m, err := c.take(line)
+		if err != nil {
 			c.fail(err)
 			// Pi must not block on a full pipe while it is being ended.
 			_, _ = io.Copy(io.Discard, stdout)
 			return
 		}
-		m := pi.ParseMessage(line)
-		c.observe(m)
 		if m.Type == "response" && m.ID != "" {
 			c.mu.Lock()
 			ch := c.pending[m.ID]
@@ -165,6 +169,24 @@ func (c *conn) read(stdout io.Reader) {
 			}
 		}
 	}
+}
+
+// take journals a line and lets the session follow it.
+func (c *conn) take(line []byte) (pi.Message, error) {
+	c.observing.Lock()
+	defer c.observing.Unlock()
+	if err := c.record(line); err != nil {
+		return pi.Message{}, err
+	}
+	m := pi.ParseMessage(line)
+	c.observe(m)
+	return m, nil
+}
+
+// observed returns once the session knows what the journal holds.
+func (c *conn) observed() {
+	c.observing.RLock()
+	defer c.observing.RUnlock()
 }
 
 func (c *conn) record(line []byte) error {

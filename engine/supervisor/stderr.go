@@ -1,9 +1,11 @@
 package supervisor
 
 import (
+	"bytes"
 	"io"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"patio/engine/api"
 	"patio/engine/journal"
@@ -23,6 +25,7 @@ type stderrLog struct {
 	mu    sync.Mutex
 	last  []byte
 	total int64
+	torn  []byte // the start of a character whose rest is still to come
 }
 
 // read follows stderr to its end.
@@ -34,11 +37,21 @@ func (l *stderrLog) read(r io.Reader) {
 			l.add(buf[:n])
 		}
 		if err != nil {
+			l.end()
 			return
 		}
 	}
 }
 
+// end records what the last character is missing its end of.
+func (l *stderrLog) end() {
+	if len(l.torn) > 0 {
+		l.record(string(utf8.RuneError))
+		l.torn = nil
+	}
+}
+
+// add is for one goroutine at a time.
 func (l *stderrLog) add(b []byte) {
 	l.mu.Lock()
 	before := l.total
@@ -50,10 +63,28 @@ func (l *stderrLog) add(b []byte) {
 	l.mu.Unlock()
 	switch {
 	case before+int64(len(b)) <= stderrLimit:
-		l.record(strings.ToValidUTF8(string(b), "\uFFFD"))
+		b = append(l.torn, b...)
+		whole := len(b) - torn(b)
+		l.torn = bytes.Clone(b[whole:])
+		if whole > 0 {
+			l.record(strings.ToValidUTF8(string(b[:whole]), "\uFFFD"))
+		}
 	case before <= stderrLimit:
 		l.record("[more than 1 MiB of stderr: the rest is not kept]")
 	}
+}
+
+// torn counts the bytes at b's end that a character starts with and doesn't end.
+func torn(b []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
+		if last := b[len(b)-n:]; utf8.RuneStart(last[0]) {
+			if utf8.FullRune(last) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
 }
 
 func (l *stderrLog) record(text string) {

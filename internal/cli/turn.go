@@ -7,7 +7,6 @@ import (
 
 	"patio/engine/api"
 	"patio/engine/journal"
-	"patio/engine/pi"
 )
 
 // turn follows one prompt through the journal, from the line that carries it to the
@@ -173,9 +172,4 @@ func firstNonEmpty(values ...string) string {
 		}
 	}
 	return ""
-}
-
-// dialog is pi's: a question that waits for an answer.
-func dialog(line gjson.Result) bool {
-	return line.Get("type").Str == "extension_ui_request" && pi.Dialog(line.Get("method").Str)
 }

@@ -311,7 +311,7 @@ func TestBuildOtherPi(t *testing.T) {
 	other := func() *build {
 		b, err := newBuild(Options{Store: s.images(), CacheDir: s.cache, Pi: "0.99.0"})
 		require.NoError(t, err)
-		return fakeBuild(t, f, s, func(fake *build) { fake.Options.Pi, fake.recipe = "0.99.0", b.recipe })
+		return fakeBuild(t, f, s, func(fake *build) { fake.Pi, fake.recipe = "0.99.0", b.recipe })
 	}
 	img, err := other().run(t.Context())
 	require.NoError(t, err)

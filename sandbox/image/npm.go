@@ -113,9 +113,9 @@ func normalizeModes(dir string) error {
 		case info.Mode()&fs.ModeSymlink != 0:
 			return nil
 		case info.IsDir() || info.Mode()&0o111 != 0:
-			return os.Chmod(path, 0o755)
+			return os.Chmod(path, 0o755) //nolint:gosec // G122: the tree is this build's own, nobody else can write there
 		default:
-			return os.Chmod(path, 0o644)
+			return os.Chmod(path, 0o644) //nolint:gosec // G122: the tree is this build's own, nobody else can write there
 		}
 	})
 	if err != nil {

@@ -115,7 +115,7 @@ func removeTree(dir string) error {
 			return nil
 		}
 		// WalkDir reads a folder after this call, so it can then; one that it could not read it reports here again.
-		if chmodErr := os.Chmod(path, 0o700); chmodErr != nil {
+		if chmodErr := os.Chmod(path, 0o700); chmodErr != nil { //nolint:gosec // G122: the tree is this build's own, nobody else can write there
 			return chmodErr
 		}
 		return nil

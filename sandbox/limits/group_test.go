@@ -398,7 +398,7 @@ type vanishing struct {
 func (v *vanishing) Mkdir(path string) error {
 	if filepath.Base(path) != parentName && v.times > 0 {
 		v.times--
-		if err := v.fakeMachine.Rmdir(filepath.Dir(path)); err != nil {
+		if err := v.Rmdir(filepath.Dir(path)); err != nil {
 			return err
 		}
 	}

@@ -62,7 +62,7 @@ const (
 // Default returns the limits for a machine with hostMemory bytes and cpus logical processors. A hostMemory of zero
 // means unknown.
 func Default(hostMemory int64, cpus int) Limits {
-	memory := int64(defaultMemory)
+	memory := defaultMemory
 	if hostMemory > 0 {
 		memory = min(memory, max(hostMemory/2, min(leastDefaultMemory, hostMemory)))
 	}

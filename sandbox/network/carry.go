@@ -101,7 +101,7 @@ func (c *connection) pass(protocol policy.Protocol) {
 	if !ok {
 		return
 	}
-	defer up.Close()
+	defer func() { _ = up.Close() }()
 	down := make(chan struct{})
 	go func() {
 		defer close(down)
@@ -177,7 +177,7 @@ func (c *connection) carryServerFirst() {
 	if !ok {
 		return
 	}
-	defer up.Close()
+	defer func() { _ = up.Close() }()
 	var word firstWord
 	down := make(chan struct{})
 	go func() {

@@ -150,7 +150,7 @@ func (g *Gateway) serve(guest *guestConn, host string, port uint16, d policy.Dec
 	}()
 	stop := context.AfterFunc(g.ctx, guest.Abort)
 	defer stop()
-	defer guest.Close()
+	defer func() { _ = guest.Close() }()
 	if closing {
 		guest.Abort()
 		return

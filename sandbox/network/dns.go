@@ -41,7 +41,7 @@ func (g *Gateway) startDNS() error {
 		_ = conn.SetReadDeadline(time.Unix(0, 1))
 	})
 	g.work.Go(func() {
-		defer conn.Close()
+		defer func() { _ = conn.Close() }()
 		defer stop()
 		buf := make([]byte, maxQuery)
 		for {

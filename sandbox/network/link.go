@@ -180,10 +180,10 @@ func (l *link) frameTo(protocol tcpip.NetworkProtocolNumber, payload []byte) []b
 	return frame
 }
 
-func (l *link) write(parts [][]byte) bool {
+func (l *link) write(parts [][]byte) {
 	if err := l.device.WriteFrame(parts); err != nil {
 		l.stats.unsent.Add(1)
-		return false
+		return
 	}
 	size := 0
 	for _, p := range parts {
@@ -191,7 +191,6 @@ func (l *link) write(parts [][]byte) bool {
 	}
 	l.stats.sentPackets.Add(1)
 	l.stats.sentBytes.Add(int64(size))
-	return true
 }
 
 func (l *link) count(c *Counters) {

@@ -88,7 +88,7 @@ var errSeen = errors.New("the ClientHello was seen")
 func readHello(r net.Conn) (*tls.ClientHelloInfo, []byte, error) {
 	var hello *tls.ClientHelloInfo
 	tap := &helloConn{Conn: r}
-	err := tls.Server(tap, &tls.Config{
+	err := tls.Server(tap, &tls.Config{ //nolint:gosec // G402: only the ClientHello is read, nothing is agreed on
 		MinVersion: tls.VersionTLS10, // the version is the destination's choice, not ours
 		GetConfigForClient: func(info *tls.ClientHelloInfo) (*tls.Config, error) {
 			seen := *info
@@ -163,7 +163,7 @@ func (c *guestConn) sniff(first, whole time.Duration) (speech, error) {
 			return found, nil
 		}
 		switch {
-		case err == io.EOF && len(buf) > 0:
+		case errors.Is(err, io.EOF) && len(buf) > 0:
 			return speechOther, nil // no more will come to make it a request
 		case err != nil:
 			return speechUnclear, err

@@ -72,6 +72,7 @@ func newWeb(g *Gateway) *web {
 				wc.finish()
 			case http.StateHijacked:
 				wc.hijacked = true
+			default: // the connection goes on
 			}
 		},
 	}

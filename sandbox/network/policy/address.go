@@ -98,8 +98,9 @@ func nameable(reason Reason) bool {
 	switch reason {
 	case "", ReasonPrivate, ReasonShared, ReasonLoopback, ReasonOwnAddress:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 func isPublic(a netip.Addr) bool { return classify(a.Unmap()) == "" }
@@ -196,6 +197,7 @@ func (r Reason) literalMessage() string {
 		return "it is in the sandbox's own address range"
 	case "":
 		return "it is public"
+	default:
+		return "it is a " + string(r)
 	}
-	return "it is a " + string(r)
 }
