@@ -48,7 +48,7 @@ func UserDirs() (Dirs, error) {
 	}
 	// /run/user/UID exists where logind runs, but not in a bare ssh or su session.
 	switch base := os.Getenv("XDG_RUNTIME_DIR"); {
-	case base != "":
+	case filepath.IsAbs(base): // a relative one is to be ignored, says the specification
 		d.Runtime = filepath.Join(base, "patio")
 	case isDir("/run/user/" + strconv.Itoa(os.Getuid())):
 		d.Runtime = filepath.Join("/run/user", strconv.Itoa(os.Getuid()), "patio")
@@ -65,7 +65,7 @@ func isDir(path string) bool {
 
 // prepare makes the directories that a launch needs, private to the user.
 func (d Dirs) prepare() error {
-	for _, dir := range []string{d.sessions(), d.piSessions(), d.Runtime} {
+	for _, dir := range []string{d.sessions(), d.piSessions(), d.locks(), d.Runtime} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("make patio's directories: %w", err)
 		}
@@ -88,6 +88,9 @@ func (d Dirs) sessions() string { return filepath.Join(d.State, "sessions") }
 // piSessions is where Pi writes its session files: one directory for all of a user's
 // sessions, at the same path in every launch, so that a file keeps its name for good.
 func (d Dirs) piSessions() string { return filepath.Join(d.State, "pi-sessions") }
+
+// locks is where session files that a live session writes are locked.
+func (d Dirs) locks() string { return filepath.Join(d.State, "locks") }
 
 func (d Dirs) session(id string) string { return filepath.Join(d.sessions(), id) }
 

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/sahilm/fuzzy"
 
@@ -57,14 +59,17 @@ type planner struct {
 	models   []byte       // models.json, nil when the model is built in
 	leftOut  []mounts.LeftOut
 	notes    []string
+
+	before      *api.Session // the session that is resumed, nil for a new one
+	sessionFile string       // Pi's file to go on with, "" for a new one
 }
 
 func (p *planner) checkRequest() error {
 	if err := pi.CheckThinking(p.r.Thinking); err != nil {
 		return api.Errorf(api.CodeUsage, "", "%w", err)
 	}
-	if strings.ContainsAny(p.r.Name, "/\x00\n\r\t") || len(p.r.Name) > 100 {
-		return api.Errorf(api.CodeUsage, "", "a session's name has at most 100 characters, no slash and no line end")
+	if strings.Contains(p.r.Name, "/") || strings.ContainsFunc(p.r.Name, unicode.IsControl) || !utf8.ValidString(p.r.Name) || utf8.RuneCountInString(p.r.Name) > 100 {
+		return api.Errorf(api.CodeUsage, "", "a session's name has at most 100 characters, no slash, no line end and no control character")
 	}
 	switch p.r.Platform {
 	case "":
@@ -82,7 +87,7 @@ func (p *planner) workspace() error {
 		dir = "."
 	}
 	d := p.e.o.Dirs
-	host := mounts.ReadHost(d.State, d.Data, d.Cache, d.Runtime, d.Config)
+	host := mounts.ReadHost(d.State, d.Data, d.Cache, d.Runtime, d.Config, p.getenv("PI_CODING_AGENT_DIR"), p.getenv("PASEO_HOME"))
 	w, err := mounts.CheckWorkspace(dir, host)
 	switch {
 	case errors.Is(err, mounts.ErrRefused):
@@ -360,11 +365,15 @@ func (p *planner) egress() error {
 func newID() string { return strings.ToLower(rand.Text()[:10]) }
 
 func (p *planner) launch() *Launch {
-	id := newID()
 	d := p.e.o.Dirs
+	session := api.Session{V: 1, ID: newID(), Name: p.r.Name, Created: p.now}
+	if p.before != nil {
+		session = *p.before
+	}
+	id := session.ID
 	dir := d.session(id)
 	agentDir := filepath.Join(dir, supervisor.AgentDir)
-	pl := pi.Launch{Model: p.r.Model, Thinking: p.r.Thinking, AgentDir: agentDir, SessionDir: d.piSessions(), Home: sandbox.Home}
+	pl := pi.Launch{Model: p.r.Model, Thinking: p.r.Thinking, AgentDir: agentDir, SessionDir: d.piSessions(), Session: p.sessionFile, Home: sandbox.Home}
 
 	env := make([]api.EnvVar, 0, 32)
 	for _, v := range pl.Env() {
@@ -400,21 +409,22 @@ func (p *planner) launch() *Launch {
 		},
 		Limits: p.lim, Platform: p.r.Platform,
 	}
-	session := api.Session{
-		V: 1, ID: id, Name: p.r.Name, Phase: api.PhaseNew, Created: p.now,
-		Workspace: p.dir.Path, StartedBy: p.r.StartedBy,
-		Model: requestedModel(p.r.Model, p.r.Thinking),
-		Plan: api.Plan{
-			Image: api.ImageRef{Digest: plan.Image.Digest, Path: plan.Image.Path, Pi: p.img.Manifest.Versions["pi"], Node: p.img.Manifest.Versions["node"]},
-			Argv:  plan.Argv, Env: shown, Cwd: plan.Cwd, Mounts: plan.Mounts, Egress: p.rules,
-			Limits: p.lim, LeftOut: p.leftOut, Platform: p.r.Platform, Files: generated, Notes: p.notes,
-			User: fmt.Sprintf("uid 1000 inside is uid %d outside, without capabilities", p.dir.UID),
-		},
+	if p.sessionFile != "" && filepath.Dir(p.sessionFile) != d.piSessions() {
+		plan.Mounts = append(plan.Mounts, mounts.At(p.sessionFile, mounts.ReadWrite, "the session file that is resumed"))
 	}
-	return &Launch{Session: session, image: p.img, spec: Spec{
+	session.Phase, session.Workspace, session.StartedBy = api.PhaseNew, p.dir.Path, p.r.StartedBy
+	session.Model, session.SessionFile = requestedModel(p.r.Model, p.r.Thinking), p.sessionFile
+	session.Plan = api.Plan{
+		Image: api.ImageRef{Digest: plan.Image.Digest, Path: plan.Image.Path, Pi: p.img.Manifest.Versions["pi"], Node: p.img.Manifest.Versions["node"]},
+		Argv:  plan.Argv, Env: shown, Cwd: plan.Cwd, Mounts: plan.Mounts, Egress: p.rules,
+		Limits: p.lim, LeftOut: p.leftOut, Platform: p.r.Platform, Files: generated, Notes: p.notes,
+		User: fmt.Sprintf("uid 1000 inside is uid %d outside, without capabilities", p.dir.UID),
+	}
+	return &Launch{Session: session, image: p.img, resume: p.before != nil, spec: Spec{
 		Session: session, Dir: dir, Scratch: d.scratch(id), Socket: d.socket(id),
 		Executable: p.e.o.Executable, Runsc: p.runscBin, ImageStore: d.Images(),
 		Sandbox: plan, Dirs: []string{dir, agentDir, d.piSessions()}, Files: files, Rules: p.rules,
+		SessionFile: p.sessionFile, Locks: d.locks(),
 	}}
 }
 

@@ -96,13 +96,14 @@ func (e *Engine) Find(ctx context.Context, ref string) (api.Session, error) {
 	if err != nil {
 		return api.Session{}, err
 	}
-	matches := slices.DeleteFunc(slices.Clone(all), func(s api.Session) bool { return !strings.HasPrefix(s.ID, ref) })
+	// A name before an id's prefix: it was given to be used.
+	matches := slices.DeleteFunc(slices.Clone(all), func(s api.Session) bool { return s.Name != ref })
+	// A name can be given again: the one that runs is meant.
+	if live := slices.DeleteFunc(slices.Clone(matches), func(s api.Session) bool { return s.Phase.Final() }); len(live) == 1 {
+		matches = live
+	}
 	if len(matches) == 0 {
-		matches = slices.DeleteFunc(all, func(s api.Session) bool { return s.Name != ref })
-		// A name can be given again: the one that runs is meant.
-		if live := slices.DeleteFunc(slices.Clone(matches), func(s api.Session) bool { return s.Phase.Final() }); len(live) == 1 {
-			matches = live
-		}
+		matches = slices.DeleteFunc(all, func(s api.Session) bool { return !strings.HasPrefix(s.ID, ref) })
 	}
 	switch len(matches) {
 	case 1:

@@ -31,5 +31,7 @@ type Launch struct {
 	// Session is the snapshot of the session as planned, phase new, without secrets.
 	Session api.Session
 	image   image.Image
-	spec    Spec
+	// resume says that the session's directory is there already.
+	resume bool
+	spec   Spec
 }

@@ -34,7 +34,7 @@ func NewClient(socket, name string) *Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}
-	return &Client{socket: socket, name: name, http: &http.Client{Transport: &http.Transport{DialContext: dial, DisableCompression: true}}}
+	return &Client{socket: socket, name: name, http: &http.Client{Transport: &http.Transport{DialContext: dial, DisableCompression: true, ReadBufferSize: 64 << 10}}}
 }
 
 // Close drops idle connections.

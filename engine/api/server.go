@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -178,11 +179,12 @@ func (s *server) journal(w http.ResponseWriter, r *http.Request) error {
 	defer func() { _ = reader.Close() }()
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	w.WriteHeader(http.StatusOK)
-	flush := http.NewResponseController(w)
-	_ = flush.Flush()
+	out := recordWriter{bufio.NewWriterSize(w, 64<<10), http.NewResponseController(w)}
+	out.flush()
 	for {
-		line, err := reader.Next(r.Context())
+		line, err := nextRecord(r.Context(), reader, out.flush)
 		if err != nil {
+			out.flush()
 			// The status is sent: the end of the stream is all that can be told.
 			if !errors.Is(err, io.EOF) && r.Context().Err() == nil {
 				s.log.Warn("journal stream ended", "err", err)
@@ -194,16 +196,36 @@ func (s *server) journal(w http.ResponseWriter, r *http.Request) error {
 				continue
 			}
 		}
-		if _, err := w.Write(line); err != nil {
+		if _, err := out.buf.Write(line); err != nil {
 			return nil
 		}
-		if _, err := w.Write([]byte{'\n'}); err != nil {
-			return nil
-		}
-		if err := flush.Flush(); err != nil {
+		if err := out.buf.WriteByte('\n'); err != nil {
 			return nil
 		}
 	}
+}
+
+// recordWriter sends records together while there are more, and at once when there are not.
+type recordWriter struct {
+	buf     *bufio.Writer
+	control *http.ResponseController
+}
+
+// flush ignores errors: the next write has them again.
+func (w recordWriter) flush() {
+	_ = w.buf.Flush()
+	_ = w.control.Flush()
+}
+
+// nextRecord returns the next record, and calls idle before it has to wait for one.
+func nextRecord(ctx context.Context, r LineReader, idle func()) ([]byte, error) {
+	if eager, ok := r.(interface{ TryNext() ([]byte, bool, error) }); ok {
+		if line, ok, err := eager.TryNext(); ok || err != nil {
+			return line, err
+		}
+	}
+	idle()
+	return r.Next(ctx)
 }
 
 func (s *server) prompt(w http.ResponseWriter, r *http.Request) error {

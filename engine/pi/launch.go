@@ -28,6 +28,8 @@ func CheckThinking(level string) error {
 type Launch struct {
 	Model    string // PROVIDER/MODEL
 	Thinking string
+	// Session is the absolute path of the session file to go on with; "" starts a new one.
+	Session string
 	// AgentDir and SessionDir have the same path inside and outside.
 	AgentDir   string
 	SessionDir string
@@ -43,6 +45,9 @@ func (l Launch) Argv() []string {
 	}
 	if l.Thinking != "" {
 		argv = append(argv, "--thinking", l.Thinking)
+	}
+	if l.Session != "" {
+		argv = append(argv, "--session", l.Session)
 	}
 	return argv
 }

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"unicode/utf8"
 
+	"github.com/tidwall/gjson"
+
 	"patio/engine/api"
 	"patio/engine/journal"
 	"patio/engine/jsonl"
@@ -190,7 +192,7 @@ func (c *conn) observed() {
 }
 
 func (c *conn) record(line []byte) error {
-	if json.Valid(line) && utf8.Valid(line) {
+	if gjson.ValidBytes(line) && utf8.Valid(line) {
 		_, err := c.journal.AppendRaw(api.RecordRPC, []byte(`{"direction":"from_pi","line":`), line, []byte("}"))
 		return err
 	}

@@ -24,7 +24,11 @@ type Spec struct {
 	Dirs  []string      `json:"dirs"`
 	Files []File        `json:"files"`
 	Rules []policy.Rule `json:"rules"`
-	Debug bool          `json:"debug,omitempty"`
+	// SessionFile is Pi's session file to go on with, "" for a new one. Its lock is in the
+	// directory Locks.
+	SessionFile string `json:"session_file,omitempty"`
+	Locks       string `json:"locks"`
+	Debug       bool   `json:"debug,omitempty"`
 }
 
 // File is a generated file, mode 0600.

@@ -171,7 +171,7 @@ func (o observer) Journal(since uint64, _ bool) (api.LineReader, error) { return
 
 func (o observer) Processes(context.Context) ([]api.Process, error) { return nil, nil }
 
-// answerBytes is the size of the streamed answer: some 900 pieces, each a line of Pi's.
+// answerBytes is the size of the streamed answer, for which Pi writes some 400 lines.
 const answerBytes = 20_000
 
 // settled is Pi's last word on a prompt.

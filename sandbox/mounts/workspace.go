@@ -20,7 +20,7 @@ type Host struct {
 	UID int
 	// Homes are home directories, the caller's first.
 	Homes []string
-	// Private are directories of patio itself.
+	// Private are directories of patio itself, and of other programs that the caller knows.
 	Private []string
 }
 
@@ -33,17 +33,17 @@ type Workspace struct {
 }
 
 // system are directories of the operating system. Nothing below them is a project, but
-// for what /var, /run, /usr and /srv may hold deeper down.
+// for what /var, /usr and /srv may hold deeper down.
 var system = []string{
 	"/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/lost+found", "/proc", "/sbin", "/sys",
 }
 
 // crowded are directories that belong to many: a workspace may be in them, not be them.
-var crowded = []string{"/", "/home", "/media", "/mnt", "/opt", "/root", "/run", "/srv", "/tmp", "/usr", "/usr/local", "/var", "/var/lib", "/var/tmp", "/usr/src"}
+var crowded = []string{"/", "/home", "/media", "/mnt", "/opt", "/root", "/run/media", "/srv", "/tmp", "/usr", "/usr/local", "/var", "/var/lib", "/var/tmp", "/usr/src"}
 
 // inImage are directories whose content in the image is needed inside: a mount would
-// hide it.
-var inImage = []string{"/usr", "/opt/pi"}
+// hide it. Of /usr, /usr/local and /usr/src may hold projects.
+var inImage = []string{"/opt/pi", "/usr/local/bin", "/usr/local/lib", "/usr/local/sbin", "/usr/local/share"}
 
 // inHome are directories of a home that hold credentials or another program's state.
 // Nothing below them is a workspace.
@@ -132,10 +132,16 @@ func refuse(path string, h Host) error {
 			return no("it belongs to the operating system")
 		}
 	}
+	if within(path, "/run") && !within(path, "/run/media") {
+		return no("it holds sockets and other state of running programs")
+	}
 	for _, dir := range inImage {
-		if within(path, dir) && !within(path, "/usr/local") && !within(path, "/usr/src") {
+		if within(path, dir) {
 			return no("it would hide programs that the sandbox needs")
 		}
+	}
+	if within(path, "/usr") && !within(path, "/usr/local") && !within(path, "/usr/src") {
+		return no("it would hide programs that the sandbox needs")
 	}
 	for _, home := range h.Homes {
 		if within(home, path) {
@@ -154,7 +160,7 @@ func refuse(path string, h Host) error {
 	}
 	for _, dir := range h.Private {
 		if within(path, dir) || within(dir, path) {
-			return no("patio keeps its own state in " + dir)
+			return no(dir + " holds state of patio or of another program")
 		}
 	}
 	return nil

@@ -30,7 +30,8 @@ func IsInit() bool { return len(os.Args) > 0 && os.Args[0] == initArg }
 func InitMain() int {
 	// Programs that kill a caller's whole process tree signal this process too. It ends
 	// when the supervisor does, not before: the sandbox's end must be an orderly one.
-	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGPIPE, syscall.SIGTTOU, syscall.SIGTTIN)
+	// Caught, not ignored: what is ignored stays so in every program that is started.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGPIPE, syscall.SIGTTOU, syscall.SIGTTIN)
 	syscall.CloseOnExec(initSocket)
 	f := os.NewFile(initSocket, "supervisor")
 	c, err := net.FileConn(f)
@@ -58,7 +59,7 @@ type initProcess struct {
 	mu      sync.Mutex
 	watched map[int]uint64 // pid → request that wants its exit
 	started map[uint64]int // request → pid, while it runs
-	done    map[int]int    // pid → wait status, reaped before anybody watched it
+	done    map[int]int    // pid → wait status, reaped before anybody adopted it
 }
 
 func (in *initProcess) reply(m message, files ...*os.File) error {
@@ -160,14 +161,14 @@ func (in *initProcess) handle(m message, files []*os.File) {
 	case opStart:
 		in.start(m, files)
 	case opAdopt:
-		in.watch(m.ID, m.PID)
+		in.adopt(m.ID, m.PID)
 	case opSignal:
+		// Under the lock: a process that is reaped meanwhile gives its id to another.
 		in.mu.Lock()
-		pid, ok := in.started[m.ID]
-		in.mu.Unlock()
-		if ok {
+		if pid, ok := in.started[m.ID]; ok {
 			_ = syscall.Kill(pid, syscall.Signal(m.Signal))
 		}
+		in.mu.Unlock()
 	}
 }
 
@@ -180,19 +181,25 @@ func (in *initProcess) start(m message, files []*os.File) {
 	if m.TTY {
 		attr.Sys.Setctty = true
 	}
+	// Nobody is reaped meanwhile: the exit of this process can't be taken for that of an
+	// earlier one with the same id.
+	in.mu.Lock()
 	p, err := os.StartProcess(m.Argv[0], m.Argv, attr)
 	if err != nil {
+		in.mu.Unlock()
 		_ = in.reply(message{Op: opExited, ID: m.ID, Err: err.Error()})
 		return
 	}
 	pid := p.Pid
 	_ = p.Release()
+	delete(in.done, pid)
+	in.watched[pid], in.started[m.ID] = m.ID, pid
+	in.mu.Unlock()
 	_ = in.reply(message{Op: opStart, ID: m.ID, PID: pid})
-	in.watch(m.ID, pid)
 }
 
-// watch reports the exit of pid to request id, also one that was reaped already.
-func (in *initProcess) watch(id uint64, pid int) {
+// adopt reports the exit of pid to request id, also one that was reaped already.
+func (in *initProcess) adopt(id uint64, pid int) {
 	in.mu.Lock()
 	status, gone := in.done[pid]
 	if gone {
@@ -214,30 +221,33 @@ const maxUnclaimed = 4096
 // reap waits for every child, those that runsc leaves behind included.
 func (in *initProcess) reap(chld <-chan os.Signal) {
 	for range chld {
-		for {
-			var ws syscall.WaitStatus
-			pid, err := syscall.Wait4(-1, &ws, syscall.WNOHANG, nil)
-			if errors.Is(err, syscall.EINTR) {
-				continue
-			}
-			if err != nil || pid <= 0 {
-				break
-			}
-			in.mu.Lock()
-			id, ok := in.watched[pid]
-			if ok {
-				delete(in.watched, pid)
-				delete(in.started, id)
-			} else {
-				if len(in.done) >= maxUnclaimed {
-					clear(in.done)
-				}
-				in.done[pid] = int(ws)
-			}
-			in.mu.Unlock()
-			if ok {
-				_ = in.reply(message{Op: opExited, ID: id, Status: int(ws)})
-			}
+		for in.reapOne() {
 		}
 	}
+}
+
+// reapOne waits for one child that has ended, and says whether there was one.
+func (in *initProcess) reapOne() bool {
+	var ws syscall.WaitStatus
+	in.mu.Lock()
+	pid, err := syscall.Wait4(-1, &ws, syscall.WNOHANG, nil)
+	if err != nil || pid <= 0 {
+		in.mu.Unlock()
+		return errors.Is(err, syscall.EINTR)
+	}
+	id, ok := in.watched[pid]
+	if ok {
+		delete(in.watched, pid)
+		delete(in.started, id)
+	} else {
+		if len(in.done) >= maxUnclaimed {
+			clear(in.done)
+		}
+		in.done[pid] = int(ws)
+	}
+	in.mu.Unlock()
+	if ok {
+		_ = in.reply(message{Op: opExited, ID: id, Status: int(ws)})
+	}
+	return true
 }

@@ -23,18 +23,36 @@ type Range struct {
 }
 
 // Map lays the ids of a user namespace out: owner becomes SandboxID, and the ids around
-// it come from the subordinate range, id 0 first. A range of one id is enough for runsc
-// itself (id 0); a full one also covers files of the image that others own.
+// it come from the subordinate range, id 0 first, without owner's own if that is in it.
+// A range of one id is enough for runsc itself (id 0); a full one also covers files of
+// the image that others own.
 func Map(owner uint32, sub Range) []Mapping {
-	below := min(sub.Size, SandboxID)
-	maps := []Mapping{
-		{Inside: 0, Host: sub.Start, Size: below},
-		{Inside: SandboxID, Host: owner, Size: 1},
+	var maps []Mapping
+	inside := uint32(0)
+	take := func(start, size uint64) {
+		for size > 0 && inside < idsInside {
+			if inside == SandboxID {
+				inside++
+				continue
+			}
+			end := uint32(idsInside)
+			if inside < SandboxID {
+				end = SandboxID
+			}
+			n := min(uint64(end-inside), size)
+			maps = append(maps, Mapping{Inside: inside, Host: uint32(start), Size: uint32(n)})
+			inside += uint32(n)
+			start, size = start+n, size-n
+		}
 	}
-	if rest := min(sub.Size, idsInside-1) - below; rest > 0 {
-		maps = append(maps, Mapping{Inside: SandboxID + 1, Host: sub.Start + below, Size: rest})
+	start, end, own := uint64(sub.Start), uint64(sub.Start)+uint64(sub.Size), uint64(owner)
+	if own < start || own >= end {
+		take(start, end-start)
+	} else {
+		take(start, own-start)
+		take(own+1, end-own-1)
 	}
-	return maps
+	return append(maps, Mapping{Inside: SandboxID, Host: owner, Size: 1})
 }
 
 // lines is the form that /proc/PID/uid_map takes.

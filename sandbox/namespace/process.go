@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"syscall"
 )
@@ -80,6 +81,9 @@ func (n *Namespaces) request(m message, files ...*os.File) (*Process, error) {
 		n.mu.Lock()
 		delete(n.waiting, m.ID)
 		n.mu.Unlock()
+		if errors.Is(err, syscall.EPIPE) || errors.Is(err, net.ErrClosed) {
+			err = ErrClosed
+		}
 		return nil, err
 	}
 	return p, nil
