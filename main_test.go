@@ -31,7 +31,8 @@ type patio struct {
 func newPatio(t *testing.T) *patio {
 	t.Helper()
 	tools := sandboxtest.Require(t)
-	sandboxtest.CheckLeaks(t)
+	var marks []string
+	sandboxtest.CheckLeaks(t, func() []string { return marks })
 	// Short: a Unix socket's path can't exceed 107 bytes, and test names are long.
 	base, err := os.MkdirTemp("", "patio")
 	require.NoError(t, err)
@@ -50,8 +51,15 @@ func newPatio(t *testing.T) *patio {
 		"XDG_CONFIG_HOME=" + filepath.Join(base, "config"), "XDG_RUNTIME_DIR=" + filepath.Join(base, "run"),
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(base, "run"), 0o700))
-	// Runs before the check for leaks, which comes first in the order of clean-up.
-	t.Cleanup(func() { _ = p.command(context.Background(), "stop", "--all", "--now").Run() })
+	// Clean-up runs backwards: stop what the test left running, then look for more.
+	t.Cleanup(func() {
+		marks = append(marks, base)
+		sessions, _ := os.ReadDir(filepath.Join(p.state, "patio", "sessions"))
+		for _, s := range sessions {
+			marks = append(marks, s.Name())
+		}
+		_ = p.command(context.Background(), "stop", "--all", "--now").Run()
+	})
 	return p
 }
 

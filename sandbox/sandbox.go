@@ -143,6 +143,7 @@ func (s *Sandbox) startNamespaces(ctx context.Context, o Options) error {
 		return err
 	}
 	s.ns, err = namespace.Start(ctx, namespace.Options{
+		Name:       o.Plan.ID,
 		Executable: o.Executable,
 		UIDs:       namespace.Map(o.Plan.Owner.UID, uids),
 		GIDs:       namespace.Map(o.Plan.Owner.GID, gids),

@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"io"
 	"net/http"
 	"os"
@@ -47,6 +48,8 @@ func start(t *testing.T, tools sandboxtest.Tools, script string, change ...func(
 	require.NoError(t, err)
 	b := &box{dir: t.TempDir(), workspace: filepath.Join(t.TempDir(), "work space 'é'"), out: &output{done: make(chan struct{})}}
 	require.NoError(t, os.Mkdir(b.workspace, 0o755))
+	id := "test-" + strings.ToLower(rand.Text()[:10])
+	sandboxtest.CheckLeaks(t, func() []string { return []string{id} })
 	live, err := policy.NewLive()
 	require.NoError(t, err)
 	null, err := os.Open(os.DevNull)
@@ -60,7 +63,7 @@ func start(t *testing.T, tools sandboxtest.Tools, script string, change ...func(
 	}()
 	o := sandbox.Options{
 		Plan: sandbox.Plan{
-			ID: "test-" + filepath.Base(filepath.Dir(b.dir)), Image: sandbox.Image{Path: tools.Image.Path},
+			ID: id, Image: sandbox.Image{Path: tools.Image.Path},
 			Argv: []string{"/bin/bash", "-c", script}, Cwd: b.workspace,
 			Env:      []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + sandbox.Home, "CANARY=patio"},
 			Owner:    sandbox.Owner{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())},
@@ -100,7 +103,6 @@ func (b *box) wait(t *testing.T) syscall.WaitStatus {
 
 func TestIdentityInside(t *testing.T) {
 	tools := sandboxtest.Require(t)
-	sandboxtest.CheckLeaks(t)
 	b := start(t, tools, `uname -r; id -u; id -g; grep -E '^(Cap|NoNewPrivs)' /proc/self/status; pwd; echo $PPID; cat /proc/1/comm
 		touch made-inside; mkdir d; echo x > d/f; chmod 600 d/f; hostname; env | sort; exit 7`)
 	require.Equal(t, 7, b.wait(t).ExitStatus())
@@ -123,7 +125,6 @@ func TestIdentityInside(t *testing.T) {
 
 func TestNothingElseOfTheHost(t *testing.T) {
 	tools := sandboxtest.Require(t)
-	sandboxtest.CheckLeaks(t)
 	secret := filepath.Join(t.TempDir(), "secret")
 	require.NoError(t, os.WriteFile(secret, []byte("canary"), 0o644))
 	b := start(t, tools, `
@@ -146,7 +147,6 @@ func TestNothingElseOfTheHost(t *testing.T) {
 
 func TestNetwork(t *testing.T) {
 	tools := sandboxtest.Require(t)
-	sandboxtest.CheckLeaks(t)
 	b := start(t, tools, `
 		curl -sS -m 5 http://model.test.internal/hello; echo " rc=$?"
 		time -p curl -sS -m 5 https://example.com; echo "refused rc=$?"
@@ -177,7 +177,6 @@ func TestNetwork(t *testing.T) {
 
 func TestExecAndOutput(t *testing.T) {
 	tools := sandboxtest.Require(t)
-	sandboxtest.CheckLeaks(t)
 	b := start(t, tools, "sleep infinity")
 	out, err := b.Output(t.Context(), "/bin/sh", "-c", "pwd; id -u; echo $CANARY")
 	require.NoError(t, err)
@@ -197,7 +196,6 @@ func TestExecAndOutput(t *testing.T) {
 
 func TestEvents(t *testing.T) {
 	tools := sandboxtest.Require(t)
-	sandboxtest.CheckLeaks(t)
 	b := start(t, tools, "while :; do :; done")
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -214,7 +212,6 @@ func TestEvents(t *testing.T) {
 
 func TestCloseKillsEverything(t *testing.T) {
 	tools := sandboxtest.Require(t)
-	sandboxtest.CheckLeaks(t)
 	b := start(t, tools, `trap '' TERM HUP INT; for i in 1 2 3; do (trap '' TERM; sleep infinity) & done; echo up; touch up; wait`)
 	require.Eventually(t, func() bool { _, err := os.Stat(filepath.Join(b.workspace, "up")); return err == nil }, 30*time.Second, 10*time.Millisecond)
 	require.NoError(t, b.Close())
@@ -237,7 +234,8 @@ func TestStartFailsAndLeavesNothing(t *testing.T) {
 		"no such runsc":   {func(o *sandbox.Options) { o.Runsc = "/no/such/runsc" }, "/no/such/runsc"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sandboxtest.CheckLeaks(t)
+			id := "fails-" + strings.ToLower(rand.Text()[:10])
+			sandboxtest.CheckLeaks(t, func() []string { return []string{id} })
 			host, err := limits.HostInfo("")
 			require.NoError(t, err)
 			live, err := policy.NewLive()
@@ -248,7 +246,7 @@ func TestStartFailsAndLeavesNothing(t *testing.T) {
 			workspace, dir := t.TempDir(), t.TempDir()
 			o := sandbox.Options{
 				Plan: sandbox.Plan{
-					ID: "fails-" + strings.ReplaceAll(name, " ", "-"), Image: sandbox.Image{Path: tools.Image.Path}, Argv: []string{"/bin/true"}, Cwd: workspace,
+					ID: id, Image: sandbox.Image{Path: tools.Image.Path}, Argv: []string{"/bin/true"}, Cwd: workspace,
 					Owner:  sandbox.Owner{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())},
 					Mounts: []mounts.Mount{mounts.At(workspace, mounts.ReadWrite, "the workspace")}, Limits: limits.Default(host.Memory, host.CPUs), Platform: runsc.Systrap,
 				},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +17,11 @@ import (
 // benchGateway runs the throughput benchmark of the network package, which needs its test's own guest, and compares a
 // stream through the gateway with one over the host's loopback.
 func benchGateway(ctx context.Context, s settings, show func(figure)) error {
-	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "^BenchmarkThroughput$", "-benchtime", "2s", "./sandbox/network")
+	tool, err := goTool()
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, tool, "test", "-run", "^$", "-bench", "^BenchmarkThroughput$", "-benchtime", "2s", "./sandbox/network")
 	cmd.Dir, cmd.WaitDelay = s.root, time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -34,6 +39,19 @@ func benchGateway(ctx context.Context, s settings, show func(figure)) error {
 		show(f)
 	}
 	return nil
+}
+
+// goTool finds the go command where the Makefile does: Debian's versioned Go isn't in PATH.
+func goTool() (string, error) {
+	path, err := exec.LookPath("go")
+	if err == nil {
+		return path, nil
+	}
+	found, globErr := filepath.Glob("/usr/lib/go-*/bin/go")
+	if globErr != nil || len(found) == 0 {
+		return "", fmt.Errorf("find go: %w", errors.Join(err, globErr))
+	}
+	return found[len(found)-1], nil
 }
 
 // readSpeeds reads the MB/s of each sub-benchmark from what go test prints.

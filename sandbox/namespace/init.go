@@ -200,17 +200,22 @@ func (in *initProcess) start(m message, files []*os.File) {
 
 // adopt reports the exit of pid to request id, also one that was reaped already.
 func (in *initProcess) adopt(id uint64, pid int) {
+	answer := message{Op: opExited, ID: id}
 	in.mu.Lock()
 	status, gone := in.done[pid]
-	if gone {
+	switch {
+	case gone:
 		delete(in.done, pid)
-	} else {
-		in.watched[pid] = id
-		in.started[id] = pid
+		answer.Status = status
+	case errors.Is(syscall.Kill(pid, 0), syscall.ESRCH):
+		// Its end was another's to see: nobody here will.
+		gone, answer.Err = true, "no such process"
+	default:
+		in.watched[pid], in.started[id] = id, pid
 	}
 	in.mu.Unlock()
 	if gone {
-		_ = in.reply(message{Op: opExited, ID: id, Status: status})
+		_ = in.reply(answer)
 	}
 }
 

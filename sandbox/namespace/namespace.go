@@ -27,6 +27,8 @@ const setupTimeout = 30 * time.Second
 
 // Options say how a set of namespaces is made.
 type Options struct {
+	// Name tells these namespaces' init process from others in ps.
+	Name string
 	// Executable is the patio binary whose InitMain becomes process 1.
 	Executable string
 	UIDs, GIDs []Mapping
@@ -79,7 +81,7 @@ func Start(ctx context.Context, o Options) (*Namespaces, error) {
 	}
 
 	cmd := exec.Command(o.Executable)
-	cmd.Args = []string{initArg}
+	cmd.Args = []string{initArg, o.Name}
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
 	cmd.Dir = "/"
 	cmd.Stderr = o.Stderr

@@ -206,15 +206,22 @@ func TestAdopt(t *testing.T) {
 		require.Equal(t, syscall.SIGTERM, status.Signal())
 	})
 	t.Run("one that has ended", func(t *testing.T) {
-		p := run(t, n, `sh -c 'exit 9' >/dev/null 2>&1 & echo $!; exec 1>&- 2>&-`)
+		p := run(t, n, `sh -c 'sleep 0.1; exit 9' >/dev/null 2>&1 & echo $!`)
 		p.wait(t)
 		pid, err := strconv.Atoi(strings.TrimSpace(<-p.out))
 		require.NoError(t, err)
+		require.Eventually(t, func() bool { return len(insiders(t, n)) == 1 }, 20*time.Second, 5*time.Millisecond)
 		orphan, err := n.Adopt(pid)
 		require.NoError(t, err)
 		status, err := orphan.Wait(within(t))
 		require.NoError(t, err)
 		require.Equal(t, 9, status.ExitStatus())
+	})
+	t.Run("one that there isn't", func(t *testing.T) {
+		orphan, err := n.Adopt(4000000)
+		require.NoError(t, err)
+		_, err = orphan.Wait(within(t))
+		require.ErrorContains(t, err, "no such process")
 	})
 }
 

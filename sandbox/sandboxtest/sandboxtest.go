@@ -69,21 +69,23 @@ func Require(t testing.TB) Tools {
 // leakTimeout is how long the kernel may take to drop what a test left to it.
 const leakTimeout = 15 * time.Second
 
-// CheckLeaks fails the test if, at its end, there are more of patio's processes, network
-// namespaces, cgroups or temporary directories than now.
-func CheckLeaks(t testing.TB) {
+// CheckLeaks fails the test if, at its end, anything of patio's is left whose name has one
+// of the marks: a session's id, or a directory of the test's own. Tests of other packages
+// run beside it. Marks are asked for at the end.
+func CheckLeaks(t testing.TB, marks func() []string) {
 	t.Helper()
-	before := Count()
 	t.Cleanup(func() {
+		names := marks()
 		deadline := time.Now().Add(leakTimeout)
 		for {
-			after := Count()
-			extra := slices.DeleteFunc(after, func(s string) bool { return slices.Contains(before, s) })
-			if len(extra) == 0 {
+			left := slices.DeleteFunc(Count(), func(thing string) bool {
+				return !slices.ContainsFunc(names, func(mark string) bool { return strings.Contains(thing, mark) })
+			})
+			if len(left) == 0 {
 				return
 			}
 			if time.Now().After(deadline) {
-				t.Errorf("left behind:\n%s", strings.Join(extra, "\n"))
+				t.Errorf("left behind:\n%s", strings.Join(left, "\n"))
 				return
 			}
 			time.Sleep(20 * time.Millisecond) // polls the kernel, with a deadline
