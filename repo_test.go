@@ -22,7 +22,7 @@ var layers = []struct {
 	{"patio/engine/jsonl", nil, "framing knows nothing above it"},
 	{"patio/engine/journal", nil, "the journal stores lines, whatever they say"},
 	{"patio/engine/demo", nil, "the scripted model is an HTTP handler and nothing else"},
-	{"patio/engine/pi", []string{"patio/sandbox"}, "what Pi is doesn't depend on sessions"},
+	{"patio/engine/pi", []string{"patio/engine/jsonl", "patio/sandbox"}, "what Pi is doesn't depend on sessions"},
 	{"patio/engine/api", []string{"patio/engine/jsonl", "patio/engine/journal", "patio/sandbox"}, "the wire knows no life cycle"},
 	{"patio/engine/supervisor", []string{"patio/engine/api", "patio/engine/demo", "patio/engine/journal", "patio/engine/jsonl", "patio/engine/pi", "patio/sandbox", "patio/sessions"}, "a session's own process doesn't know the registry"},
 	{"patio/engine", []string{"patio/engine", "patio/sandbox", "patio/sessions"}, "the engine knows no user interface"},

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"patio/engine/api"
@@ -131,10 +133,16 @@ func (e *Engine) Stop(ctx context.Context, s api.Session, r api.StopRequest) err
 	c := e.Client(s.ID, "stop")
 	defer c.Close()
 	_, err := c.Stop(ctx, r)
-	if err == nil || api.AsError(err).Code != api.CodeConflict {
-		return e.gone(ctx, s.ID, err)
+	hungUp := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	if err == nil || hungUp {
+		if err := e.gone(ctx, s.ID); err != nil {
+			return err
+		}
 	}
-	// Nobody listens: it has just ended, or crashed.
+	if err == nil {
+		return nil
+	}
+	// Nobody listens, or nobody any more: it has just ended, or crashed.
 	now, loadErr := e.load(ctx, s.ID)
 	if loadErr != nil {
 		return loadErr
@@ -142,15 +150,12 @@ func (e *Engine) Stop(ctx context.Context, s api.Session, r api.StopRequest) err
 	if now.Phase.Final() {
 		return nil
 	}
-	return err
+	return fmt.Errorf("stop session: %w", err)
 }
 
 // gone waits until the supervisor has let go of its lock: until then it still removes
 // its socket.
-func (e *Engine) gone(ctx context.Context, id string, err error) error {
-	if err != nil {
-		return fmt.Errorf("stop session: %w", err)
-	}
+func (e *Engine) gone(ctx context.Context, id string) error {
 	lock := e.lock(id)
 	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
 		return fmt.Errorf("stop session: %w", err)

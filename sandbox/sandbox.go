@@ -170,7 +170,8 @@ func (s *Sandbox) run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("start sandbox: %w", err)
 	}
-	// The spec has been read; secrets needn't lie about for the rest of the session.
+	// The spec has been read. Its environment is in runsc's own state from here on, in the
+	// same private directory, which ends with the sandbox.
 	if err := os.Remove(filepath.Join(s.bundle(), "config.json")); err != nil {
 		return fmt.Errorf("remove OCI spec: %w", err)
 	}

@@ -155,6 +155,10 @@ func (s *Supervisor) untilEnd(ctx context.Context) end {
 		e.reason, e.err, now = err.Error(), err, true
 	case <-s.box.Done():
 		e.reason = "Pi ended"
+		// The cgroup counts until the sandbox is closed.
+		if why := s.limitReason(); why != "" {
+			e.reason = why
+		}
 	}
 	// A lost supervisor phase change is worth a log line, not a sandbox that lives on.
 	if err := s.phase(api.PhaseStopping, &api.StateRecord{Reason: e.reason}); err != nil {
@@ -171,9 +175,6 @@ func (s *Supervisor) untilEnd(ctx context.Context) end {
 		if e.code = status.ExitStatus(); e.code > 128 && e.code < 128+65 {
 			e.signal = syscall.Signal(e.code - 128).String()
 		}
-	}
-	if why := s.limitReason(); why != "" {
-		e.reason = why
 	}
 	e.phase = api.PhaseEnded
 	return e
