@@ -45,7 +45,7 @@ runsc: build
 	echo "$$key" > libexec/patio/runsc.key.tmp; mv libexec/patio/runsc.key.tmp libexec/patio/runsc.key
 
 image: build
-	@bin/patio image build
+	@bin/patio image build --quiet >/dev/null
 
 setup: packages
 	@$(MAKE) build
