@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
