@@ -37,7 +37,7 @@ for p in "${packages[@]}"; do
 		[ -x package.test ] || exit 0
 		setpriv --reuid "$user" --regid "$user" --init-groups env -i \
 			HOME="$(getent passwd "$user" | cut -d: -f6)" USER="$user" LOGNAME="$user" LANG=C.UTF-8 PATH=/usr/local/bin:/usr/bin:/bin \
-			PATIO_REQUIRE_SANDBOX="${PATIO_REQUIRE_SANDBOX:-}" PATIO_TEST_ROOT="$dir" \
+			PATIO_REQUIRE_SANDBOX="${PATIO_REQUIRE_SANDBOX:-}" PATIO_TEST_IMAGE_BUILD="${PATIO_TEST_IMAGE_BUILD:-}" PATIO_TEST_ROOT="$dir" \
 			./package.test -test.timeout 20m -test.skip '^Test(ImportArrows|FilesAreShort)$'
 	) || failed=1
 done
