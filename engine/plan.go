@@ -35,6 +35,10 @@ type Spec = supervisor.Spec
 // Plan works a launch out. It reads, and touches nothing.
 func (e *Engine) Plan(_ context.Context, r Request) (*Launch, error) {
 	p := planner{e: e, r: r, now: time.Now().UTC()}
+	return p.plan()
+}
+
+func (p *planner) plan() (*Launch, error) {
 	for _, step := range []func() error{p.checkRequest, p.workspace, p.image, p.runsc, checkMachine, p.limits, p.model, p.egress} {
 		if err := step(); err != nil {
 			return nil, err
@@ -62,14 +66,15 @@ type planner struct {
 
 	before      *api.Session // the session that is resumed, nil for a new one
 	sessionFile string       // Pi's file to go on with, "" for a new one
+	remapFrom   string       // the file that sessionFile is to be a copy of, "" for none
 }
 
 func (p *planner) checkRequest() error {
 	if err := pi.CheckThinking(p.r.Thinking); err != nil {
 		return api.Errorf(api.CodeUsage, "", "%w", err)
 	}
-	if strings.Contains(p.r.Name, "/") || strings.ContainsFunc(p.r.Name, unicode.IsControl) || !utf8.ValidString(p.r.Name) || utf8.RuneCountInString(p.r.Name) > 100 {
-		return api.Errorf(api.CodeUsage, "", "a session's name has at most 100 characters, no slash, no line end and no control character")
+	if err := checkName(p.r.Name); err != nil {
+		return err
 	}
 	switch p.r.Platform {
 	case "":
@@ -77,6 +82,13 @@ func (p *planner) checkRequest() error {
 	case runsc.Systrap, runsc.KVM:
 	default:
 		return api.Errorf(api.CodeUsage, "", "unknown platform %q: systrap or kvm", p.r.Platform)
+	}
+	return nil
+}
+
+func checkName(name string) error {
+	if strings.Contains(name, "/") || strings.ContainsFunc(name, unicode.IsControl) || !utf8.ValidString(name) || utf8.RuneCountInString(name) > 100 {
+		return api.Errorf(api.CodeUsage, "", "a session's name has at most 100 characters, no slash, no line end and no control character")
 	}
 	return nil
 }
@@ -368,7 +380,7 @@ func (p *planner) launch() *Launch {
 	d := p.e.o.Dirs
 	session := api.Session{V: 1, ID: newID(), Name: p.r.Name, Created: p.now}
 	if p.before != nil {
-		session = *p.before
+		session = resumed(*p.before, p.r.Name)
 	}
 	id := session.ID
 	dir := d.session(id)
@@ -424,7 +436,7 @@ func (p *planner) launch() *Launch {
 		Session: session, Dir: dir, Scratch: d.scratch(id), Socket: d.socket(id),
 		Executable: p.e.o.Executable, Runsc: p.runscBin, ImageStore: d.Images(),
 		Sandbox: plan, Dirs: []string{dir, agentDir, d.piSessions()}, Files: files, Rules: p.rules,
-		SessionFile: p.sessionFile, Locks: d.locks(),
+		SessionFile: p.sessionFile, CopyFrom: p.remapFrom, Locks: d.locks(),
 	}}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -138,6 +139,47 @@ func TestJournalComesFirst(t *testing.T) {
 	require.JSONEq(t, string(reply), strings.Replace(string(got[len(got)-1].Line), `"id":"me/1",`, "", 1))
 }
 
+// A client that is quicker than the session would act on what the session doesn't know
+// yet: answer a question that isn't open, prompt a model whose endpoint is closed.
+func TestNobodyIsAheadOfTheSession(t *testing.T) {
+	s, fake := newSession(t, echo)
+	c := attach(t, s, "c")
+	observing, goOn := make(chan struct{}), make(chan struct{})
+	observe := s.conn.observe
+	s.conn.observing.Lock()
+	s.conn.observe = func(m pi.Message) {
+		if m.Type == "agent_start" {
+			close(observing)
+			<-goOn
+		}
+		observe(m)
+	}
+	s.conn.observing.Unlock()
+	fake.say(`{"type":"agent_start"}`)
+	<-observing
+	require.Len(t, rpc(t, s), 1, "it is in the journal")
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
+	_, err := c.lines.Next()
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	sent := make(chan error, 1)
+	answer := parse(t, `{"type":"extension_ui_response","id":"q"}`)
+	s.conn.sent = func(pi.Command) { sent <- nil }
+	go func() {
+		if err := s.conn.write("me", answer, answer.Line); err != nil {
+			sent <- err
+		}
+	}()
+	select {
+	case <-sent:
+		t.Fatal("an answer overtook the line before it")
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(goOn)
+	require.NoError(t, <-sent)
+	require.Equal(t, `{"type":"agent_start"}`, c.next(t))
+	require.Equal(t, api.ActivityWorking, s.Session().Activity)
+}
+
 func TestHugeLines(t *testing.T) {
 	s, _ := newSession(t, echo)
 	c := attach(t, s, "c")
@@ -216,8 +258,15 @@ func TestManyClientsAtOnce(t *testing.T) {
 	require.Len(t, fake.got(), clients*each)
 	require.Len(t, rpc(t, s), 2*clients*each)
 	s.conn.mu.Lock()
-	defer s.conn.mu.Unlock()
 	require.Empty(t, s.conn.pending)
+	s.conn.mu.Unlock()
+	s.attachMu.Lock()
+	defer s.attachMu.Unlock()
+	for a := range s.attachments {
+		a.mu.Lock()
+		require.Empty(t, a.ids, "what is answered is forgotten")
+		a.mu.Unlock()
+	}
 }
 
 // A client that sends no more still gets the replies.

@@ -15,6 +15,7 @@ import (
 	"patio/engine/api"
 	"patio/engine/journal"
 	"patio/engine/pi"
+	"patio/sandbox/network/policy"
 )
 
 func parse(t testing.TB, line string) pi.Command {
@@ -212,14 +213,18 @@ func TestModelChangeOpensItsEndpoint(t *testing.T) {
 	s, _ := newSession(t, func(c gjson.Result) []string {
 		return []string{`{"type":"response","id":` + c.Get("id").Raw + `,"command":"set_model","success":true,"data":` + model + `}`}
 	})
-	require.NoError(t, s.setModel(pi.Model{ID: "m1", Provider: "corp", BaseURL: "https://one.example.com/v1"}, "low"))
-	require.Equal(t, []string{"one.example.com:443"}, rules(s))
-	_, err := s.Command(t.Context(), "c", json.RawMessage(`{"type":"set_model","provider":"corp","modelId":"m2"}`))
+	flag, err := policy.ParseRule("flag.example.com")
 	require.NoError(t, err)
-	require.Equal(t, []string{"two.example.com:443"}, rules(s), "one model, one endpoint")
+	flag.Source = "flag"
+	require.NoError(t, s.policy.Add(flag))
+	require.NoError(t, s.setModel(pi.Model{ID: "m1", Provider: "corp", BaseURL: "https://one.example.com/v1"}, "low"))
+	require.Equal(t, []string{"flag.example.com:443", "one.example.com:443"}, rules(s))
+	_, err = s.Command(t.Context(), "c", json.RawMessage(`{"type":"set_model","provider":"corp","modelId":"m2"}`))
+	require.NoError(t, err)
+	require.Equal(t, []string{"flag.example.com:443", "two.example.com:443"}, rules(s), "one model, one endpoint")
 	now := s.Session()
 	require.Equal(t, api.Model{Provider: "corp", ID: "m2", Name: "M 2", API: "openai-completions", BaseURL: "https://two.example.com/v1", Thinking: "low", ContextWindow: 9}, now.Model)
-	require.Len(t, now.Plan.Egress, 1)
+	require.Len(t, now.Plan.Egress, 2)
 	last := states(t, s)[0]
 	require.Equal(t, "m2", last.Model.ID)
 }

@@ -27,8 +27,11 @@ type Spec struct {
 	// SessionFile is Pi's session file to go on with, "" for a new one. Its lock is in the
 	// directory Locks.
 	SessionFile string `json:"session_file,omitempty"`
-	Locks       string `json:"locks"`
-	Debug       bool   `json:"debug,omitempty"`
+	// CopyFrom is the file that SessionFile is made from first, with the workspace as the
+	// directory in its header; "" when SessionFile is the original.
+	CopyFrom string `json:"copy_from,omitempty"`
+	Locks    string `json:"locks"`
+	Debug    bool   `json:"debug,omitempty"`
 }
 
 // File is a generated file, mode 0600.

@@ -120,6 +120,14 @@ func (s *Supervisor) becomeReady(ctx context.Context) error {
 	if err := s.setModel(a.state.Model, a.state.ThinkingLevel); err != nil {
 		return err
 	}
+	if s.spec.SessionFile == "" && a.state.SessionFile != "" {
+		// A new file is this session's from now on; nobody else can know it yet.
+		release, err := lockSessionFile(s.spec.Locks, a.state.SessionFile, s.spec.Session.ID)
+		if err != nil {
+			return err
+		}
+		s.unlock = release
+	}
 	s.tracker.ready(time.Now().UTC(), a.state.SessionFile)
 	model := s.Session().Model
 	return s.phase(api.PhaseReady, &api.StateRecord{Model: &model})

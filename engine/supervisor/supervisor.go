@@ -36,6 +36,7 @@ type Supervisor struct {
 	tracker *tracker
 	stderr  *stderrLog
 	reserve reserve
+	unlock  func() // lets the session file go, nil for none
 	clients atomic.Uint64
 
 	// notify tells the launcher about each phase, until the session is ready.
@@ -217,7 +218,13 @@ func (s *Supervisor) prepare(context.Context) (release func(), err error) {
 			return nil, err
 		}
 	}
-	return release, nil
+	unlock, err := s.takeSessionFile()
+	if err != nil {
+		release()
+		return nil, err
+	}
+	letImageGo := release
+	return func() { unlock(); letImageGo() }, nil
 }
 
 func chown(path string, o sandbox.Owner) error {
@@ -272,6 +279,9 @@ func (s *Supervisor) finish(ctx context.Context, phase api.Phase, e end, server 
 		}
 	}
 	s.reserve.release()
+	if s.unlock != nil {
+		s.unlock()
+	}
 	now := time.Now().UTC()
 	result := &api.End{Reason: e.reason, ExitCode: e.code, Signal: e.signal}
 	if e.code != 0 {

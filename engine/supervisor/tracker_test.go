@@ -73,6 +73,22 @@ func TestTrackerOnTranscripts(t *testing.T) {
 	}
 }
 
+func TestTrackerUsage(t *testing.T) {
+	tr := &tracker{}
+	for _, line := range []string{
+		`{"type":"message_end","message":{"role":"assistant","usage":{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"totalTokens":10,"cost":{"total":0.5}}}}`,
+		`{"type":"message_end","message":{"role":"user","usage":{"input":100}}}`,
+		`{"type":"message_end","message":{"role":"assistant","usage":"none"}}`,
+		`{"type":"message_end","message":{"role":"assistant"}}`,
+		`{"type":"message_end","message":{"role":"assistant","usage":{"input":10,"output":20,"cacheRead":30,"cacheWrite":40,"totalTokens":90,"cost":{"total":1}}}}`,
+	} {
+		tr.observe(pi.ParseMessage([]byte(line)), time.Unix(0, 0))
+	}
+	s := tr.snapshot()
+	require.Equal(t, api.Tokens{Input: 11, Output: 22, CacheRead: 33, CacheWrite: 44, Context: 90}, s.Tokens)
+	require.InDelta(t, 1.5, s.CostUSD, 1e-9)
+}
+
 func TestTrackerToolCalls(t *testing.T) {
 	tr := &tracker{}
 	see := func(line string) { tr.observe(pi.ParseMessage([]byte(line)), time.Unix(0, 0)) }

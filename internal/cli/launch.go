@@ -66,13 +66,7 @@ func (a *app) launch(ctx context.Context, r engine.Request) (api.Session, error)
 	if err != nil {
 		return api.Session{}, err
 	}
-	p := a.phases()
-	defer p.clear()
-	s, err := e.Start(ctx, launch, p.show)
-	if err != nil && s.ID == "" {
-		s = launch.Session
-	}
-	return s, err
+	return a.start(ctx, e, launch)
 }
 
 // workspaceArgument is the directory that a command works in.

@@ -54,7 +54,7 @@ In a project:          patio run --model PROVIDER/MODEL "fix the failing test"`,
 		id       string
 		commands []*cobra.Command
 	}{
-		{groupSession, []*cobra.Command{newCommand(a), runCommand(a), lsCommand(a), stopCommand(a), rmCommand(a), planCommand(a), demoCommand(a)}},
+		{groupSession, []*cobra.Command{newCommand(a), runCommand(a), resumeCommand(a), lsCommand(a), stopCommand(a), rmCommand(a), planCommand(a), demoCommand(a)}},
 		{groupTalk, []*cobra.Command{sendCommand(a), abortCommand(a), waitCommand(a), execCommand(a), rpcCommand(a)}},
 		{groupWatch, []*cobra.Command{inspectCommand(a), logsCommand(a), statsCommand(a), topCommand(a)}},
 		{groupMachine, []*cobra.Command{imageCommand(a), doctorCommand(a), configCommand(a), versionCommand(a)}},
