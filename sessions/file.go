@@ -177,14 +177,18 @@ func (f *File) head(number int, text []byte) {
 }
 
 // Path is the way from the root to the leaf, which is the last entry: what Pi goes on
-// with. A cycle ends it.
+// with. A circle ends it.
 func (f *File) Path() []Entry {
 	if len(f.entries) == 0 {
 		return nil
 	}
+	return f.pathTo(len(f.entries) - 1)
+}
+
+func (f *File) pathTo(at int) []Entry {
 	var path []Entry
 	seen := map[int]bool{}
-	for at, ok := len(f.entries)-1, true; ok && !seen[at]; {
+	for ok := true; ok && !seen[at]; {
 		seen[at] = true
 		e := f.entries[at]
 		path = append(path, e)

@@ -145,6 +145,8 @@ func TestNobodyIsAheadOfTheSession(t *testing.T) {
 	s, fake := newSession(t, echo)
 	c := attach(t, s, "c")
 	observing, goOn := make(chan struct{}), make(chan struct{})
+	release := sync.OnceFunc(func() { close(goOn) })
+	t.Cleanup(release)
 	observe := s.conn.observe
 	s.conn.observing.Lock()
 	s.conn.observe = func(m pi.Message) {
@@ -174,7 +176,7 @@ func TestNobodyIsAheadOfTheSession(t *testing.T) {
 		t.Fatal("an answer overtook the line before it")
 	case <-time.After(50 * time.Millisecond):
 	}
-	close(goOn)
+	release()
 	require.NoError(t, <-sent)
 	require.Equal(t, `{"type":"agent_start"}`, c.next(t))
 	require.Equal(t, api.ActivityWorking, s.Session().Activity)

@@ -56,7 +56,7 @@ In a project:          patio run --model PROVIDER/MODEL "fix the failing test"`,
 	}{
 		{groupSession, []*cobra.Command{newCommand(a), runCommand(a), resumeCommand(a), lsCommand(a), stopCommand(a), rmCommand(a), planCommand(a), demoCommand(a)}},
 		{groupTalk, []*cobra.Command{sendCommand(a), abortCommand(a), waitCommand(a), execCommand(a), rpcCommand(a)}},
-		{groupWatch, []*cobra.Command{inspectCommand(a), logsCommand(a), statsCommand(a), topCommand(a)}},
+		{groupWatch, []*cobra.Command{inspectCommand(a), logsCommand(a), statsCommand(a), topCommand(a), sessionsCommand(a)}},
 		{groupMachine, []*cobra.Command{imageCommand(a), doctorCommand(a), configCommand(a), versionCommand(a)}},
 	} {
 		for _, c := range group.commands {

@@ -21,7 +21,7 @@ type facts struct {
 	named  bool // the last session_info gave a name
 	prompt []byte
 	last   []byte
-	model  string
+	model  []byte
 	level  string
 	active int64 // Unix milliseconds, 0 when unknown
 	spoke  bool  // a message of user or model was seen since this was reset
@@ -38,7 +38,7 @@ type header struct {
 
 // message is the part of an entry's message that facts need; texts are quoted JSON.
 type message struct {
-	role, provider, model string
+	role, provider, model []byte
 	timestamp             int64
 	hasTimestamp          bool
 	hasContent            bool
@@ -58,21 +58,19 @@ func (f *facts) line(b []byte) {
 func (f *facts) partial(b []byte) {
 	var e entry
 	e.read(b)
-	if f.headed && e.typ == "message" && e.msg.role == "user" && len(f.prompt) == 0 && !blank(e.msg.text) {
+	if f.headed && string(e.typ) == "message" && string(e.msg.role) == "user" && len(f.prompt) == 0 && !blank(e.msg.text) {
 		f.prompt = bytes.Clone(e.msg.text[:min(len(e.msg.text), previewRaw)])
 	}
 }
 
-// entry is one line of a session file, as far as a list needs it.
+// entry is one line of a session file, as far as a list needs it. Its texts point into the line.
 type entry struct {
-	typ, id, timestamp      string
-	hasID                   bool
-	version                 int
-	cwd, parent             string
-	name                    string
-	provider, model, level  string
-	hasProvider, hasMessage bool
-	msg                     message
+	typ, id, timestamp           []byte
+	cwd, parent                  []byte
+	name, provider, model, level []byte
+	hasID                        bool
+	version                      int
+	msg                          message
 }
 
 func (e *entry) read(b []byte) bool {
@@ -87,7 +85,6 @@ func (e *entry) read(b []byte) bool {
 		case "timestamp":
 			return c.text(&e.timestamp)
 		case "message":
-			e.hasMessage = true
 			e.msg = message{}
 			return e.msg.read(&c)
 		case "version":
@@ -149,8 +146,7 @@ func (m *message) content(c *cursor) bool {
 				_, ok := c.value()
 				return ok
 			}
-			var kind string
-			var text []byte
+			var kind, text []byte
 			ok := c.object(func(key []byte) (ok bool) {
 				switch {
 				case string(key) == "type":
@@ -162,7 +158,7 @@ func (m *message) content(c *cursor) bool {
 				_, ok = c.value()
 				return ok
 			})
-			if kind == "text" {
+			if string(kind) == "text" {
 				m.join(text)
 			}
 			return ok
@@ -188,19 +184,19 @@ func (f *facts) entry(e *entry) {
 	if !f.headed {
 		f.headed = true
 		f.header = header{
-			entryType: e.typ, id: e.id, hasID: e.hasID, cwd: e.cwd, parent: e.parent, version: e.version,
+			entryType: text(e.typ), id: text(e.id), hasID: e.hasID, cwd: text(e.cwd), parent: text(e.parent), version: e.version,
 		}
-		f.header.created, _ = parseTime(e.timestamp)
+		f.header.created, _ = parseTime(text(e.timestamp))
 		return
 	}
-	switch e.typ {
+	switch string(e.typ) {
 	case "session_info":
-		f.name = preview([]byte(e.name))
+		f.name = preview(e.name)
 		f.named = f.name != ""
 	case "model_change":
 		f.setModel(e.provider, e.model)
 	case "thinking_level_change":
-		f.level = strings.Clone(e.level)
+		f.level = text(e.level)
 	case "message":
 		f.messages++
 		f.message(e)
@@ -209,18 +205,21 @@ func (f *facts) entry(e *entry) {
 
 func (f *facts) message(e *entry) {
 	m := &e.msg
-	if m.role != "user" && m.role != "assistant" || !m.hasContent {
+	user, assistant := string(m.role) == "user", string(m.role) == "assistant"
+	if !user && !assistant || !m.hasContent {
 		return
 	}
 	f.spoke = true
 	at := m.timestamp
 	if !m.hasTimestamp {
-		if t, ok := parseTime(e.timestamp); ok {
+		if t, ok := parseTime(text(e.timestamp)); ok {
 			at = t.UnixMilli()
 		}
 	}
-	f.active = max(f.active, at)
-	if m.role == "assistant" {
+	if at <= lastMilli {
+		f.active = max(f.active, at)
+	}
+	if assistant {
 		f.setModel(m.provider, m.model)
 	}
 	if blank(m.text) {
@@ -228,16 +227,16 @@ func (f *facts) message(e *entry) {
 	}
 	short := m.text[:min(len(m.text), previewRaw)]
 	f.last = append(f.last[:0], short...)
-	if m.role == "user" && len(f.prompt) == 0 && !f.begun {
+	if user && len(f.prompt) == 0 && !f.begun {
 		f.prompt = bytes.Clone(short)
 	}
 }
 
-func (f *facts) setModel(provider, id string) {
-	if provider == "" && id == "" {
+func (f *facts) setModel(provider, id []byte) {
+	if len(provider) == 0 && len(id) == 0 {
 		return
 	}
-	f.model = provider + "/" + id
+	f.model = append(append(append(f.model[:0], provider...), '/'), id...)
 }
 
 // blank says that a raw text shows nothing: only spaces, raw or escaped.
@@ -267,7 +266,7 @@ func (f *facts) broken(size int64) string {
 func (r *record) facts() facts {
 	f := facts{
 		headed: true, messages: r.Messages, named: r.Named, prompt: quote(r.FirstPrompt), last: quote(r.LastText),
-		model: r.Model, level: r.Thinking, active: r.active, bytes: r.Size,
+		model: []byte(r.Model), level: r.Thinking, active: r.active, bytes: r.Size,
 		header: header{
 			entryType: "session", id: r.ID, hasID: true, cwd: r.Cwd, parent: r.ParentSession, version: r.Version,
 			created: r.Created,
@@ -298,7 +297,7 @@ func (f *facts) summary(r *record) {
 	if f.named {
 		s.Title = f.name
 	}
-	s.Model = preview([]byte(f.model))
+	s.Model = preview(f.model)
 	s.Thinking = preview([]byte(f.level))
 	s.Messages = f.messages
 	switch {
@@ -312,19 +311,22 @@ func (f *facts) summary(r *record) {
 }
 
 // text reads a string into dst; a value of another kind is skipped.
-func (c *cursor) text(dst *string) bool {
+func (c *cursor) text(dst *[]byte) bool {
 	if c.peek() != '"' {
-		*dst = ""
+		*dst = nil
 		_, ok := c.value()
 		return ok
 	}
 	raw, ok := c.str()
-	if !ok {
-		return false
+	if bytes.IndexByte(raw, '\\') >= 0 {
+		raw = unquote(nil, raw)
 	}
-	*dst = intern(raw)
-	return true
+	*dst = raw
+	return ok
 }
+
+// text is a string of its own, in UTF-8.
+func text(b []byte) string { return strings.ToValidUTF8(string(b), "\ufffd") }
 
 // number reads a number's whole part; a value of another kind is skipped.
 func (c *cursor) number(set func(int64)) bool {
@@ -340,41 +342,11 @@ func (c *cursor) number(set func(int64)) bool {
 	return true
 }
 
-// intern is the string of a raw JSON string; those that every line has cost no allocation.
-func intern(raw []byte) string {
-	switch string(raw) {
-	case "message":
-		return "message"
-	case "text":
-		return "text"
-	case "user":
-		return "user"
-	case "assistant":
-		return "assistant"
-	case "toolResult":
-		return "toolResult"
-	case "toolCall":
-		return "toolCall"
-	case "thinking":
-		return "thinking"
-	}
-	if bytes.IndexByte(raw, '\\') < 0 && isASCII(raw) {
-		return string(raw)
-	}
-	return string(unquote(nil, raw))
-}
-
-func isASCII(b []byte) bool {
-	for _, c := range b {
-		if c >= 0x80 {
-			return false
-		}
-	}
-	return true
-}
+// lastMilli is the end of the year 9999: later times can't be written down as others can.
+const lastMilli = 253402300799999
 
 // parseTime reads the forms of a timestamp that JavaScript writes.
 func parseTime(s string) (time.Time, bool) {
 	t, err := time.Parse(time.RFC3339Nano, s)
-	return t, err == nil
+	return t.UTC().Truncate(time.Millisecond), err == nil
 }

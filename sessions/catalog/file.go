@@ -3,15 +3,13 @@ package catalog
 import (
 	"bytes"
 	"errors"
-	"io"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
 
 // file is an open session file, as large as it was when it was opened.
 type file struct {
-	f     *os.File
+	fd    int
 	stamp stamp
 }
 
@@ -35,21 +33,32 @@ func open(path string) (*file, error) {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil, errors.Join(errors.New("it isn't a regular file"), unix.Close(fd))
 	}
-	return &file{f: os.NewFile(uintptr(fd), path), stamp: stampOf(&st)}, nil
+	return &file{fd: fd, stamp: stampOf(&st)}, nil
 }
 
-func (f *file) close() { f.f.Close() }
+// close ends the use of the file. Nothing was written, so there is nothing that could fail.
+func (f *file) close() { _ = unix.Close(f.fd) }
 
 // errShrunk says that a file lost bytes while it was read: it was rewritten.
 var errShrunk = errors.New("the file was cut while it was read")
 
 // at fills buf from the offset.
 func (f *file) at(buf []byte, offset int64) error {
-	_, err := f.f.ReadAt(buf, offset)
-	if errors.Is(err, io.EOF) {
-		return errShrunk
+	for len(buf) > 0 {
+		var n int
+		err := retry(func() (err error) {
+			n, err = unix.Pread(f.fd, buf, offset)
+			return err
+		})
+		switch {
+		case err != nil:
+			return err
+		case n == 0:
+			return errShrunk
+		}
+		buf, offset = buf[n:], offset+int64(n)
 	}
-	return err
+	return nil
 }
 
 const (

@@ -167,7 +167,7 @@ func (f *facts) ends(file *file, buf *[]byte) (all bool, err error) {
 		}
 		// A wider window sees the same lines again, so a narrower one leaves nothing behind.
 		tail := *f
-		tail.last = bytes.Clone(f.last)
+		tail.last, tail.model = bytes.Clone(f.last), bytes.Clone(f.model)
 		tail.all(b)
 		if tail.spoke || window == windowLimit || from == done {
 			*f = tail
