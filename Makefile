@@ -76,7 +76,7 @@ lint:
 	@GOFLAGS=-mod=mod $(GO) run $(LINT) run ./...
 
 golden:
-	@$(GO) test ./... -update
+	@$(GO) test ./sandbox ./internal/cli -update
 
 # One line a figure: NAME: VALUE UNIT, RATIO to WHAT. BENCH=start runs one of them.
 bench: setup
