@@ -227,7 +227,7 @@ func TestAdopt(t *testing.T) {
 
 func TestCloseKillsEverything(t *testing.T) {
 	n := start(t)
-	p := run(t, n, `trap '' TERM HUP INT; for i in 1 2 3; do (trap '' TERM; sleep 1000) & done; echo up; wait`)
+	p := run(t, n, `trap '' TERM HUP INT; echo up; for i in 1 2 3; do (trap '' TERM; sleep 1000) & done; wait`)
 	pids := insiders(t, n)
 	require.Eventually(t, func() bool { pids = insiders(t, n); return len(pids) >= 5 }, 20*time.Second, 5*time.Millisecond)
 	require.NoError(t, p.Signal(syscall.SIGTERM))
