@@ -21,7 +21,7 @@ chmod 755 "$dir"
 # The sources too: some tests read them, and testdata lies among them.
 { git ls-files -z && find bin libexec -type f -print0; } | tar --null -T - -cf - | tar -xf - -C "$dir"
 
-packages=(. ./sandbox ./sandbox/limits ./sandbox/mounts ./sandbox/namespace ./sandbox/network ./sandbox/image ./engine ./engine/supervisor ./internal/cli)
+packages=(. ./sandbox ./sandbox/limits ./sandbox/mounts ./sandbox/namespace ./sandbox/network ./sandbox/image ./engine ./engine/supervisor ./sessions ./internal/cli)
 for p in "${packages[@]}"; do
 	go test -c -o "$dir/$p/package.test" "$p"
 done
