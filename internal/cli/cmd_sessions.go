@@ -19,8 +19,8 @@ import (
 )
 
 func sessionsCommand(a *app) *cobra.Command {
-	return parent("sessions", "Pi's session files: list, show, check, export",
-		sessionsListCommand(a), sessionsShowCommand(a), sessionsCheckCommand(a), sessionsExportCommand(a))
+	return parent("sessions", "Pi's session files: list, search, show, check, export",
+		sessionsListCommand(a), sessionsSearchCommand(a), sessionsShowCommand(a), sessionsCheckCommand(a), sessionsExportCommand(a))
 }
 
 func sessionsListCommand(a *app) *cobra.Command {
@@ -238,4 +238,77 @@ func exportTo(path string, force bool, write func(io.Writer) error) error {
 		return errors.Join(fmt.Errorf("export: %w", err), out.Cleanup())
 	}
 	return out.CloseAtomicallyReplace()
+}
+
+func sessionsSearchCommand(a *app) *cobra.Command {
+	var o catalog.SearchOptions
+	var project string
+	var dirs []string
+	cmd := &cobra.Command{
+		Use:   "search TEXT",
+		Short: "Find text in all conversations",
+		Args:  arguments(cobra.ExactArgs(1)),
+	}
+	out := addOutput(cmd)
+	f := cmd.Flags()
+	f.StringVar(&project, "project", "", "only conversations in this directory or below it")
+	f.StringVar(&o.Filter.Model, "model", "", "only those whose last model has this in its name")
+	f.BoolVarP(&o.Regexp, "regexp", "E", false, "TEXT is a regular expression")
+	f.BoolVar(&o.CaseSensitive, "case", false, "upper and lower case differ")
+	f.StringSliceVar(&dirs, "dir", nil, "also look in this directory; may be repeated")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := out.check(); err != nil {
+			return err
+		}
+		if args[0] == "" {
+			return api.Errorf(api.CodeUsage, "", "the text to find is empty")
+		}
+		o.Query = args[0]
+		if project != "" {
+			var err error
+			if o.Filter.Project, err = filepath.Abs(project); err != nil {
+				return err
+			}
+		}
+		return a.searchFiles(cmd.Context(), o, dirs, out)
+	}
+	return cmd
+}
+
+func (a *app) searchFiles(ctx context.Context, o catalog.SearchOptions, dirs []string, out *output) error {
+	e, err := a.engine()
+	if err != nil {
+		return err
+	}
+	list, err := e.SessionFiles(ctx, dirs...)
+	if err != nil {
+		return causeOf(ctx, err)
+	}
+	o.Sessions = list.Sessions
+	if o.Sessions == nil {
+		o.Sessions = []catalog.Summary{} // none is not all
+	}
+	matches := []catalog.Match{}
+	stats, err := catalog.Search(ctx, o, func(m catalog.Match) error {
+		if out.format != outputTable {
+			matches = append(matches, m)
+			return nil
+		}
+		_, err := fmt.Fprintf(a.display(), "%s:%d: %s: %s\n", cleanLine(m.Session.Path), m.Line, firstNonEmpty(m.Role, m.Type), cleanLine(m.Snippet))
+		return err
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return causeOf(ctx, err)
+		}
+		return api.Errorf(api.CodeUsage, "", "search: %w", err)
+	}
+	for _, p := range append(list.Problems, stats.Problems...) {
+		a.note("%v", p)
+	}
+	if out.format != outputTable {
+		return out.object(a, matches, nil)
+	}
+	a.note("%d found in %d files", stats.Matches, stats.Files)
+	return nil
 }

@@ -47,7 +47,7 @@ func loadIndex(path string, now time.Time) (map[string]*record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read session index: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("read session index: %w", err)

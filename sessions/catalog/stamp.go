@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"io/fs"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -26,21 +25,9 @@ func (s stamp) settled(read int64) bool {
 
 func stampOf(st *unix.Stat_t) stamp {
 	return stamp{
-		dev: uint64(st.Dev), ino: st.Ino, size: st.Size,
+		dev: st.Dev, ino: st.Ino, size: st.Size,
 		mtime: time.Unix(st.Mtim.Unix()).UnixNano(), ctime: time.Unix(st.Ctim.Unix()).UnixNano(),
 	}
-}
-
-// lstat is the stamp of a regular file; any other kind is an error.
-func lstat(path string) (stamp, error) {
-	var st unix.Stat_t
-	if err := retry(func() error { return unix.Lstat(path, &st) }); err != nil {
-		return stamp{}, err
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return stamp{}, fs.ErrInvalid
-	}
-	return stampOf(&st), nil
 }
 
 // retry repeats a system call that a signal interrupted.

@@ -104,13 +104,13 @@ func (w *walk) dir(path string, depth int) error {
 		w.report(path, bare(err))
 		return nil
 	}
-	defer d.Close()
+	defer func() { _ = d.Close() }()
 	var st unix.Stat_t
 	if err := retry(func() error { return unix.Fstat(int(d.Fd()), &st) }); err != nil {
 		w.report(path, err)
 		return nil
 	}
-	id := inode{uint64(st.Dev), st.Ino}
+	id := inode{st.Dev, st.Ino}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		w.report(path, unix.ENOTDIR)
 		return nil
@@ -159,7 +159,7 @@ func (w *walk) file(dir int, path, name string) {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return
 	}
-	id := inode{uint64(st.Dev), st.Ino}
+	id := inode{st.Dev, st.Ino}
 	if w.inodes[id] {
 		return
 	}
