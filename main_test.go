@@ -374,3 +374,34 @@ func TestImageOfAnotherDigest(t *testing.T) {
 	require.Contains(t, errs, "patio image build")
 	require.Empty(t, p.sessions())
 }
+
+// TestModelChange follows the model that Pi itself reports, from endpoint to endpoint. Nothing
+// is prompted, so nothing is dialed.
+func TestModelChange(t *testing.T) {
+	p := newPatio(t)
+	agent := filepath.Join(filepath.Dir(p.workspace), ".pi", "agent")
+	require.NoError(t, os.MkdirAll(agent, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(agent, "models.json"), []byte(`{ // comments are allowed
+		"providers": {"local": {"baseUrl": "http://127.0.0.1:9/v1", "apiKey": "$LOCAL_KEY", "api": "openai-completions", "models": [
+			{"id": "one", "contextWindow": 10000, "maxTokens": 1000},
+			{"id": "two", "baseUrl": "https://two.example.com:8443/v1", "contextWindow": 10000, "maxTokens": 1000},
+		]}}}`), 0o600))
+	p.env = append(p.env, "LOCAL_KEY=canary")
+	id := strings.TrimSpace(p.ok("new", "--model", "local/one", "-q", "--allow", "example.com"))
+	rules := func() []string {
+		var rules []string
+		for _, r := range p.sessions()[0].Plan.Egress {
+			rules = append(rules, r.Source+" "+r.String())
+		}
+		return rules
+	}
+	require.ElementsMatch(t, []string{"flag example.com:443", "model 127.0.0.1:9"}, rules())
+	cmd := p.command(t.Context(), "rpc", id)
+	cmd.Stdin = strings.NewReader(`{"type":"set_model","provider":"local","modelId":"two","id":"m"}` + "\n")
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	require.Contains(t, string(out), `"success":true`)
+	require.Equal(t, "local/two", p.sessions()[0].Model.String())
+	require.ElementsMatch(t, []string{"flag example.com:443", "model two.example.com:8443"}, rules())
+	p.ok("stop", id)
+}
