@@ -2,73 +2,205 @@ package sessions
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/google/renameio/v2"
-	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 )
 
-// CopyTo copies a session file, with another directory in its header: that is where Pi
-// goes on. All other lines stay as they are, byte for byte. It never overwrites, and
-// leaves nothing when it fails.
+// CopyOptions choose what a copy has that its source has not.
+type CopyOptions struct {
+	// Cwd is the directory in the header, where Pi goes on; "" is the source's.
+	Cwd string
+	// Repair mends what can be mended. Without it all lines are as they were, byte for
+	// byte, but for the header with another Cwd.
+	Repair bool
+}
+
+// Copied is what a copy has changed.
+type Copied struct {
+	Lines   int // that the copy has
+	Dropped int // that are no entries
+	Saved   int // entries that Pi couldn't read
+	Changed int // line ends, encodings
+}
+
+// CopyTo copies a session file, with another directory in its header.
 func CopyTo(from, to, cwd string) error {
+	_, err := Copy(from, to, CopyOptions{Cwd: cwd})
+	return err
+}
+
+// Repair writes a copy without the problems that a copy can mend, as Validate says. It
+// refuses a file that would be no use even so.
+func Repair(from, to string) (Copied, error) { return Copy(from, to, CopyOptions{Repair: true}) }
+
+// Copy copies a session file. It never touches its source, never overwrites, and leaves
+// nothing when it fails.
+func Copy(from, to string, o CopyOptions) (Copied, error) {
 	if _, err := os.Lstat(to); err == nil {
-		return fmt.Errorf("copy session file: %s: %w", to, fs.ErrExist)
+		return Copied{}, fmt.Errorf("copy session file: %s: %w", to, fs.ErrExist)
+	}
+	if o.Repair {
+		report, err := Validate(from)
+		if err != nil {
+			return Copied{}, fmt.Errorf("copy session file: %w", err)
+		}
+		if p, hopeless := report.Hopeless(); hopeless {
+			return Copied{}, fmt.Errorf("copy session file: %s can't be mended: %s", from, p)
+		}
 	}
 	in, err := os.Open(from)
 	if err != nil {
-		return err
+		return Copied{}, err
 	}
 	defer func() { _ = in.Close() }()
 	out, err := renameio.NewPendingFile(to, renameio.WithPermissions(0o600))
 	if err != nil {
-		return fmt.Errorf("copy session file: %w", err)
+		return Copied{}, fmt.Errorf("copy session file: %w", err)
 	}
 	defer func() { _ = out.Cleanup() }()
-	w := bufio.NewWriterSize(out, 256<<10)
-	if err := copyLines(w, in, cwd); err != nil {
-		return fmt.Errorf("copy session file: %w", err)
+	c := copier{o: o, w: bufio.NewWriterSize(out, 256<<10), seen: map[string]bool{}}
+	if err := c.copy(in); err != nil {
+		return Copied{}, fmt.Errorf("copy session file: %w", err)
 	}
-	if err := w.Flush(); err != nil {
-		return fmt.Errorf("copy session file: %w", err)
+	if err := out.Sync(); err != nil {
+		return Copied{}, fmt.Errorf("copy session file: %w", err)
 	}
-	return out.CloseAtomicallyReplace()
+	// A link, unlike a rename, fails when somebody made the file meanwhile.
+	if err := os.Link(out.Name(), to); err != nil {
+		return Copied{}, fmt.Errorf("copy session file: %w", err)
+	}
+	return c.done, nil
 }
 
-func copyLines(w io.Writer, r io.Reader, cwd string) error {
-	lines := newLineReader(r)
-	found := false
+type copier struct {
+	o      CopyOptions
+	w      *bufio.Writer
+	header bool
+	seen   map[string]bool // the ids of entries
+	done   Copied
+}
+
+func (c *copier) copy(in *os.File) error {
+	lines := newLineReader(in)
 	for {
 		l, err := lines.next()
 		if errors.Is(err, io.EOF) {
-			if !found {
-				return errors.New("it has no header")
-			}
-			return nil
+			break
 		}
 		if err != nil {
 			return err
 		}
-		text := l.text
-		if !found && gjson.ValidBytes(text) && gjson.GetBytes(text, "type").Str == "session" {
-			found = true
-			if text, err = sjson.SetBytes(bytes.Clone(text), "cwd", cwd); err != nil {
-				return err
-			}
+		if l.tooLong() {
+			return fmt.Errorf("line %d is too long", l.number)
 		}
-		if _, err := w.Write(text); err != nil {
+		text, keep, err := c.line(l)
+		if err != nil {
+			return fmt.Errorf("line %d: %w", l.number, err)
+		}
+		if !keep {
+			continue
+		}
+		c.done.Lines++
+		if _, err := c.w.WriteString(text); err != nil {
 			return err
 		}
-		if l.ended {
-			if _, err := w.Write([]byte{'\n'}); err != nil {
+		if l.ended || c.o.Repair {
+			if err := c.w.WriteByte('\n'); err != nil {
 				return err
 			}
 		}
 	}
+	if !c.header {
+		return fmt.Errorf("it has no header: %w", ErrNoSession)
+	}
+	return c.w.Flush()
+}
+
+func (c *copier) line(l line) (text string, keep bool, err error) {
+	text = l.text
+	if c.o.Repair {
+		if text, keep = c.mend(l); !keep {
+			return "", false, nil
+		}
+	}
+	if c.header || kindOf(text) != object || !parseRecord(text).isHeader() {
+		return text, true, nil
+	}
+	c.header = true
+	if c.o.Cwd == "" {
+		return text, true, nil
+	}
+	text, err = setCwd(text, c.o.Cwd)
+	return text, true, err
+}
+
+// setCwd sets a header's directory, wherever the header says it: of two, Pi takes the
+// last.
+func setCwd(header, cwd string) (string, error) {
+	var err error
+	for range 8 {
+		if parseRecord(header).cwd.Str == cwd {
+			return header, nil
+		}
+		if header, err = sjson.Delete(header, "cwd"); err != nil {
+			return "", err
+		}
+		if parseRecord(header).cwd.Exists() {
+			continue
+		}
+		if header, err = sjson.Set(header, "cwd", cwd); err != nil {
+			return "", err
+		}
+	}
+	return "", errors.New("the header says its directory too often")
+}
+
+// mend is a line as it should be, or nothing.
+func (c *copier) mend(l line) (string, bool) {
+	text := strings.TrimSuffix(l.text, "\r")
+	if l.number == 1 {
+		text = withoutMark(text)
+	}
+	if len(text) != len(l.text) {
+		c.done.Changed++
+	}
+	if strings.TrimSpace(text) == "" {
+		return "", false
+	}
+	if kindOf(text) != object {
+		saved, _ := salvage(text)
+		if saved == "" || !l.ended {
+			c.done.Dropped++
+			return "", false
+		}
+		c.done.Saved++
+		text = saved
+	}
+	if valid := strings.ToValidUTF8(text, "\uFFFD"); valid != text {
+		c.done.Changed++
+		text = valid
+	}
+	r := parseRecord(text)
+	if r.typ.Str == "session" {
+		if c.header {
+			c.done.Dropped++
+			return "", false
+		}
+		return text, true
+	}
+	if id := idOf(r.id); id != "" {
+		if c.seen[id] { // the same line: Validate would have refused another
+			c.done.Dropped++
+			return "", false
+		}
+		c.seen[id] = true
+	}
+	return text, true
 }

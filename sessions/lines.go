@@ -3,57 +3,85 @@ package sessions
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 )
 
-// line is one line of a file with its place. Its text is valid until the next one.
+// maxLine is the longest string that Pi's engine can hold (V8: 2^29-24 characters). A
+// longer line ends Pi, so nothing reads one here.
+const maxLine = 1<<29 - 24
+
+// line is one line of a file with its place.
 type line struct {
 	number int
 	offset int64
-	text   []byte // without LF
+	length int64  // in bytes, without LF
+	text   string // without LF; "" when it is too long
 	ended  bool   // by LF
 }
 
-// keepLine bounds the buffer that is kept between lines: a line may have 60 MB.
-const keepLine = 1 << 20
+func (l line) tooLong() bool { return l.length > maxLine }
+
+// source is what lines are read from: in order, and the long ones once more by offset, so
+// that they take exactly their own size in memory.
+type source interface {
+	io.Reader
+	io.ReaderAt
+}
 
 // lineReader reads lines of any size, ended by LF alone.
 type lineReader struct {
+	src    source
 	r      *bufio.Reader
-	buf    []byte
 	number int
 	offset int64
 }
 
-func newLineReader(r io.Reader) *lineReader { return &lineReader{r: bufio.NewReaderSize(r, 256<<10)} }
+// newLineReader reads src from its start, where its file offset has to be.
+func newLineReader(src source) *lineReader {
+	return &lineReader{src: src, r: bufio.NewReaderSize(src, 256<<10)}
+}
 
 // next returns io.EOF after the last line.
 func (r *lineReader) next() (line, error) {
-	if cap(r.buf) > keepLine {
-		r.buf = nil
-	}
-	r.buf = r.buf[:0]
-	for {
+	l := line{number: r.number + 1, offset: r.offset}
+	for parts := 0; ; parts++ {
 		part, err := r.r.ReadSlice('\n')
-		r.buf = append(r.buf, part...)
-		switch {
-		case err == nil:
-			return r.line(r.buf[:len(r.buf)-1], true), nil
-		case errors.Is(err, bufio.ErrBufferFull):
-		case errors.Is(err, io.EOF) && len(r.buf) > 0:
-			return r.line(r.buf, false), nil
-		default:
+		l.length += int64(len(part))
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if err != nil && (!errors.Is(err, io.EOF) || l.length == 0) {
 			return line{}, err
 		}
+		r.number++
+		r.offset += l.length
+		if l.ended = err == nil; l.ended {
+			l.length--
+		}
+		switch {
+		case parts == 0:
+			l.text = string(part[:l.length])
+		case !l.tooLong():
+			if l.text, err = readString(r.src, l.offset, l.length); err != nil {
+				return line{}, fmt.Errorf("line %d: %w", l.number, err)
+			}
+		}
+		return l, nil
 	}
 }
 
-func (r *lineReader) line(text []byte, ended bool) line {
-	r.number++
-	l := line{number: r.number, offset: r.offset, text: text, ended: ended}
-	r.offset += int64(len(text))
-	if ended {
-		r.offset++
+// readString reads a part of a file into memory once.
+func readString(r io.ReaderAt, offset, length int64) (string, error) {
+	var b strings.Builder
+	b.Grow(int(length))
+	n, err := io.Copy(&b, io.NewSectionReader(r, offset, length))
+	if err == nil && n < length {
+		err = io.ErrUnexpectedEOF
 	}
-	return l
+	if err != nil {
+		return "", err
+	}
+	return b.String(), nil
 }

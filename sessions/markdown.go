@@ -7,106 +7,125 @@ import (
 	"strings"
 )
 
-// ExportOptions choose what an export has.
-type ExportOptions struct {
-	// Leaf is the entry that the conversation leads to; "" is Pi's own leaf.
-	Leaf string
-	// Limit bounds a tool's result, thinking and summaries, in bytes; 0 is no limit. What
-	// is cut says so.
-	Limit int
-	// Clean makes text safe for where it goes; nil leaves it as it is.
-	Clean func(string) string
-}
-
-func (o ExportOptions) text(s string) string {
-	if o.Limit > 0 && len(s) > o.Limit {
-		cut := o.Limit
-		for cut > 0 && s[cut]&0xc0 == 0x80 { // not within a character
-			cut--
-		}
-		s = fmt.Sprintf("%s\n[cut: %d bytes more]", s[:cut], len(s)-cut)
-	}
-	if o.Clean != nil {
-		s = o.Clean(s)
-	}
-	return s
-}
-
-// line is a text that has to stay on one line.
-func (o ExportOptions) line(s string) string {
-	return o.text(strings.Join(strings.Fields(s), " "))
-}
-
-// WriteMarkdown writes the conversation as Markdown.
+// WriteMarkdown writes the conversation as Markdown. Branches follow the way to the leaf,
+// each under a heading of its own.
 func (f *File) WriteMarkdown(w io.Writer, o ExportOptions) error {
-	out := bufio.NewWriter(w)
-	info, err := f.Info()
+	m := markdown{document{bufio.NewWriter(w), o}}
+	title, facts, err := f.headOf(o)
 	if err != nil {
 		return err
 	}
-	title := o.line(info.Title())
-	if title == "" {
-		title = "Conversation"
+	m.put("# ", title, "\n\n")
+	for _, fact := range facts {
+		m.put("- ", fact.name, ": ", fact.value, "\n")
 	}
-	fmt.Fprintf(out, "# %s\n\n", title)
-	fmt.Fprintf(out, "- Directory: %s\n- Started: %s\n- Model: %s\n", o.line(f.header.Cwd), f.header.Timestamp.Format("2006-01-02 15:04:05 MST"), o.line(info.Model()))
-	if n := len(f.Leaves()); n > 1 {
-		fmt.Fprintf(out, "- Branches: %d; this is one of them\n", n)
-	}
-	err = f.Conversation(o.Leaf, func(t Turn) error {
-		writeMarkdownTurn(out, t, o)
-		return out.Flush()
-	})
-	if err != nil {
+	if err := f.render(m, o.Leaf, 0); err != nil {
 		return err
 	}
-	return out.Flush()
+	return m.Flush()
 }
 
-// speakers are the headings of turns.
-var speakers = map[string]string{"user": "User", "assistant": "Pi", "toolResult": "Tool", "bashExecution": "User"}
+type markdown struct{ document }
 
-func writeMarkdownTurn(w io.Writer, t Turn, o ExportOptions) {
+func (m markdown) turn(t Turn) error {
 	if who := speakers[t.Role]; who != "" {
-		fmt.Fprintf(w, "\n## %s\n", who)
+		m.put("\n## ", who, "\n")
+	}
+	if t.Label != "" {
+		m.put("\n*Label: ", m.o.line(t.Label), "*\n")
+	}
+	if t.Hidden {
+		m.put("\n*For the model alone*\n")
 	}
 	for _, b := range t.Blocks {
-		switch b.Kind {
-		case BlockText:
-			fmt.Fprintf(w, "\n%s\n", o.text(b.Text))
-		case BlockThinking:
-			fmt.Fprintf(w, "\n> *Thinking*\n>\n> %s\n", strings.ReplaceAll(o.text(b.Text), "\n", "\n> "))
-		case BlockCall:
-			state := ""
-			if b.Failed {
-				state = ", which failed"
-			}
-			fmt.Fprintf(w, "\n**%s**%s\n\n%s", o.line(b.Title), state, fenced(o.text(b.Text)))
-			if b.Result != nil && b.Result.Text != "" {
-				fmt.Fprintf(w, "\n%s", fenced(o.text(b.Result.Text)))
-			}
-		case BlockImage:
-			fmt.Fprintf(w, "\n*Image, %s, %d bytes*\n", o.line(b.Title), len(b.Text)*3/4)
-		case BlockSummary:
-			fmt.Fprintf(w, "\n*%s*\n\n%s\n", o.line(b.Title), o.text(b.Text))
-		case BlockError:
-			fmt.Fprintf(w, "\n**Error:** %s\n", o.line(b.Text))
-		case BlockChange:
-			fmt.Fprintf(w, "\n*%s*\n", o.line(b.Text))
-		case BlockOther:
-			fmt.Fprintf(w, "\n*%s*\n\n%s", o.line(b.Title), fenced(o.text(b.Text)))
+		if err := m.block(b); err != nil {
+			return err
 		}
 	}
 	if n := len(t.Branches); n > 0 {
-		fmt.Fprintf(w, "\n*%d more way(s) on from here: entry %s*\n", n, o.line(t.Branches[0].ID))
+		m.put(fmt.Sprintf("\n*%d more way(s) on from here: entry %s*\n", n, m.o.line(t.Branches[0].ID)))
 	}
+	return m.Flush()
+}
+
+func (m markdown) block(b Block) error {
+	switch b.Kind {
+	case BlockText:
+		m.put("\n", m.o.text(b.Text), "\n")
+	case BlockThinking:
+		m.put("\n> *Thinking*\n>\n> ", strings.ReplaceAll(m.o.text(b.Text), "\n", "\n> "), "\n")
+	case BlockCall:
+		return m.call(b)
+	case BlockImage:
+		m.put("\n*", imageLine(b, m.o), "*\n")
+	case BlockSummary:
+		m.put("\n*", m.o.line(b.Title), "*\n\n", m.o.text(b.Text), "\n")
+	case BlockError:
+		m.put("\n**Error:** ", m.o.line(b.Text), "\n")
+	case BlockChange:
+		m.put("\n*", m.o.line(b.Text), "*\n")
+	case BlockOther:
+		m.put("\n*", m.o.line(b.Title), "*\n\n", fenced(m.o.text(b.Text)))
+	}
+	return nil
+}
+
+func (m markdown) call(b Block) error {
+	m.put("\n**", m.o.line(b.Title), "**")
+	if b.Failed {
+		m.put(", which failed")
+	}
+	m.put("\n")
+	if b.Text != "" {
+		m.put("\n", fenced(m.o.text(b.Text)))
+	}
+	if b.Result == nil {
+		return nil
+	}
+	blocks, err := b.Result()
+	if err != nil {
+		return err
+	}
+	for _, r := range blocks {
+		switch {
+		case r.Kind == BlockImage:
+			m.put("\n*", imageLine(r, m.o), "*\n")
+		case r.Text != "":
+			m.put("\n", fenced(m.o.text(r.Text)))
+		}
+	}
+	return nil
+}
+
+func (m markdown) open(b branch) error { return m.later(b) }
+func (m markdown) end() error          { return m.Flush() }
+
+func (m markdown) mention(b branch) error {
+	m.put("\n*", m.o.line(b.describe()), fmt.Sprintf(": branch %d, below*\n", b.number))
+	return nil
+}
+
+func (m markdown) later(b branch) error {
+	m.put(fmt.Sprintf("\n---\n\n# Branch %d: ", b.number), m.o.line(b.describe()), "\n")
+	return nil
+}
+
+// imageLine stands for a picture where none can be shown.
+func imageLine(b Block, o ExportOptions) string {
+	return fmt.Sprintf("Image, %s, %d bytes", o.line(b.Title), len(b.Text)*3/4)
 }
 
 // fenced puts text in a fence that the text itself can't close.
 func fenced(text string) string {
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
+	longest, run := 0, 0
+	for i := 0; i < len(text); i++ {
+		if text[i] != '`' {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
 	}
+	fence := strings.Repeat("`", max(3, longest+1))
 	return fence + "text\n" + strings.TrimSuffix(text, "\n") + "\n" + fence + "\n"
 }

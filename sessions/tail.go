@@ -5,15 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"strconv"
+	"strings"
 	"time"
-
-	"github.com/google/renameio/v2"
-	"github.com/tidwall/gjson"
 )
 
-// Repair is what RepairTail did.
-type Repair struct {
+// ErrNoSession says that a file is none of Pi's sessions. It was left as it is.
+var ErrNoSession = errors.New("it is no session of Pi's")
+
+// TailRepair is what RepairTail did.
+type TailRepair struct {
 	// Completed says that a missing line end was added.
 	Completed bool
 	// Cut is how many bytes of a torn last line were cut off, and Kept the file that has
@@ -25,45 +28,124 @@ type Repair struct {
 // RepairTail makes the end of a file fit for an append: Pi writes on without a look, and
 // would glue its next entry to a last line without a line end. A whole last line gets
 // one; a torn one is cut off and kept beside the file. A file that ends well is not
-// touched.
-func RepairTail(path string) (Repair, error) {
+// touched, nor is one that isn't a session.
+func RepairTail(path string) (TailRepair, error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return Repair{}, err
+		return TailRepair{}, err
 	}
 	defer func() { _ = f.Close() }()
 	fi, err := f.Stat()
 	if err != nil {
-		return Repair{}, err
+		return TailRepair{}, err
 	}
 	if !fi.Mode().IsRegular() {
-		return Repair{}, fmt.Errorf("%s isn't a regular file", path)
+		return TailRepair{}, fmt.Errorf("%s isn't a regular file", path)
 	}
-	start, err := lastLineStart(f, fi.Size())
+	size := fi.Size()
+	start, err := lastLineStart(f, size)
 	if err != nil {
-		return Repair{}, fmt.Errorf("find the last line of %s: %w", path, err)
+		return TailRepair{}, fmt.Errorf("find the last line of %s: %w", path, err)
 	}
-	if start == fi.Size() {
-		return Repair{}, nil
+	if start == size {
+		return TailRepair{}, nil
 	}
-	tail := make([]byte, fi.Size()-start)
-	if _, err := f.ReadAt(tail, start); err != nil {
-		return Repair{}, fmt.Errorf("read the last line of %s: %w", path, err)
+	whole, err := wholeTail(f, start, size)
+	if err != nil {
+		return TailRepair{}, fmt.Errorf("read the last line of %s: %w", path, err)
 	}
-	if text := bytes.TrimSpace(tail); len(text) > 0 && text[0] == '{' && gjson.ValidBytes(text) {
-		if _, err := f.WriteAt([]byte{'\n'}, fi.Size()); err != nil {
-			return Repair{}, fmt.Errorf("complete %s: %w", path, err)
+	if err := mayCut(f, start, whole); err != nil {
+		return TailRepair{}, fmt.Errorf("repair %s: %w", path, err)
+	}
+	if whole {
+		if _, err := f.WriteAt([]byte{'\n'}, size); err != nil {
+			return TailRepair{}, fmt.Errorf("complete %s: %w", path, err)
 		}
-		return Repair{Completed: true}, f.Sync()
+		return TailRepair{Completed: true}, f.Sync()
 	}
-	r := Repair{Cut: int64(len(tail)), Kept: path + ".torn-" + time.Now().UTC().Format("20060102T150405.000")}
-	if err := renameio.WriteFile(r.Kept, tail, 0o600); err != nil {
-		return Repair{}, fmt.Errorf("keep the torn last line of %s: %w", path, err)
+	r := TailRepair{Cut: size - start}
+	if r.Kept, err = keepTail(path, io.NewSectionReader(f, start, r.Cut), time.Now()); err != nil {
+		return TailRepair{}, fmt.Errorf("keep the torn last line of %s: %w", path, err)
 	}
 	if err := f.Truncate(start); err != nil {
-		return Repair{}, fmt.Errorf("cut the torn last line of %s: %w", path, err)
+		return TailRepair{}, fmt.Errorf("cut the torn last line of %s: %w", path, err)
 	}
 	return r, f.Sync()
+}
+
+func wholeTail(f *os.File, start, size int64) (bool, error) {
+	if size-start > maxLine {
+		return false, nil
+	}
+	text, err := readString(f, start, size-start)
+	return kindOf(text) == object, err
+}
+
+// headerStart is how Pi begins a file.
+const headerStart = `{"type":"session"`
+
+// mayCut sees to it that only sessions are changed. A file of one torn line is one if it
+// can become a header: Pi died while it made the file.
+func mayCut(f *os.File, start int64, whole bool) error {
+	if start == 0 && !whole {
+		begin := make([]byte, len(headerStart))
+		n, err := f.ReadAt(begin, 0)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if !bytes.HasPrefix([]byte(headerStart), begin[:n]) {
+			return ErrNoSession
+		}
+		return nil
+	}
+	lines := newLineReader(f)
+	for {
+		l, err := lines.next()
+		if errors.Is(err, io.EOF) {
+			return ErrNoSession
+		}
+		if err != nil {
+			return err
+		}
+		if l.tooLong() {
+			return ErrNoSession
+		}
+		// Pi passes over what it can't read, up to the header.
+		switch kindOf(l.text) {
+		case object:
+			if parseRecord(l.text).isHeader() {
+				return nil
+			}
+			return ErrNoSession
+		case truthy:
+			return ErrNoSession
+		case malformed, falsy:
+		}
+	}
+}
+
+// keepTail writes what is cut off into a new file, and onto the disk.
+func keepTail(path string, tail io.Reader, now time.Time) (string, error) {
+	base := path + ".torn-" + now.UTC().Format("20060102T150405.000")
+	name := base
+	for n := 2; ; n++ {
+		out, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrExist) && n < 100 {
+			name = base + "-" + strconv.Itoa(n)
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		_, err = io.Copy(out, tail)
+		if err == nil {
+			err = out.Sync()
+		}
+		if err := errors.Join(err, out.Close()); err != nil {
+			return "", errors.Join(err, os.Remove(name))
+		}
+		return name, nil
+	}
 }
 
 // lastLineStart is the offset behind the last LF, 0 when there is none.
@@ -82,3 +164,6 @@ func lastLineStart(r io.ReaderAt, size int64) (int64, error) {
 	}
 	return 0, nil
 }
+
+// withoutMark is a line without the byte order mark that some editors write.
+func withoutMark(s string) string { return strings.TrimPrefix(s, byteOrderMark) }

@@ -1,25 +1,43 @@
 package sessions
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 )
 
-// Severity is how much a problem matters to a resume.
+// Severity is how much a problem matters to a resume of the file as it is.
 type Severity string
 
-// The severities. A repairable problem is mended before Pi has the file.
+// The severities. A fatal problem forbids a resume; a repairable one is mended in the
+// file before Pi has it; a note is Pi's to live with.
 const (
 	Fatal      Severity = "fatal"
 	Repairable Severity = "repairable"
 	Note       Severity = "note"
 )
 
+// Fix is what can mend a problem.
+type Fix string
+
+// The fixes: nothing, RepairTail in the file itself, or Repair in a copy.
+const (
+	FixNone Fix = ""
+	FixTail Fix = "tail"
+	FixCopy Fix = "copy"
+)
+
 // Problem is what is wrong at a line.
 type Problem struct {
-	Line     int      `json:"line"`
+	Line     int      `json:"line"` // 0 is the file as a whole
 	Severity Severity `json:"severity"`
 	Text     string   `json:"text"`
+	Fix      Fix      `json:"fix,omitempty"`
+	// Action is what the fix does.
+	Action string `json:"action,omitempty"`
+
+	kind string
 }
 
 func (p Problem) String() string {
@@ -29,33 +47,107 @@ func (p Problem) String() string {
 	return fmt.Sprintf("line %d: %s", p.Line, p.Text)
 }
 
-func (f *File) note(line int, s Severity, text string) {
-	f.notes = append(f.notes, Problem{Line: line, Severity: s, Text: text})
+// maxNotes bounds how many problems of a kind and a severity are told one by one: a file
+// can have a million.
+const maxNotes = 100
+
+type noteKey struct {
+	kind     string
+	severity Severity
+	fix      Fix
 }
 
+// noteList gathers problems.
+type noteList struct {
+	list []Problem
+	seen map[noteKey]int
+	last map[noteKey]int // the line of the last one
+}
+
+func (n *noteList) add(p Problem) {
+	if p.kind == "" {
+		p.kind = p.Text
+	}
+	k := noteKey{p.kind, p.Severity, p.Fix}
+	if n.seen == nil {
+		n.seen, n.last = map[noteKey]int{}, map[noteKey]int{}
+	}
+	n.seen[k]++
+	n.last[k] = p.Line
+	if n.seen[k] <= maxNotes {
+		n.list = append(n.list, p)
+	}
+}
+
+func (n *noteList) join(other noteList) {
+	if n.seen == nil {
+		n.seen, n.last = map[noteKey]int{}, map[noteKey]int{}
+	}
+	n.list = append(n.list, other.list...)
+	for k, count := range other.seen {
+		n.seen[k] += count
+		n.last[k] = max(n.last[k], other.last[k])
+	}
+}
+
+// all are the problems in the order of their lines, and how many more there were.
+func (n *noteList) all() []Problem {
+	problems := slices.Clone(n.list)
+	for k, count := range n.seen {
+		if more := count - maxNotes; more > 0 {
+			last := slices.IndexFunc(problems, func(p Problem) bool { return noteKey{p.kind, p.Severity, p.Fix} == k })
+			p := problems[last]
+			p.Line, p.Text = n.last[k], fmt.Sprintf("%d more like that of line %d, the last one here", more, p.Line)
+			problems = append(problems, p)
+		}
+	}
+	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
+	return problems
+}
+
+func (f *File) note(p Problem) { f.notes.add(p) }
+
 // noteOnce notes the first of many lines with the same problem.
-func (f *File) noteOnce(line int, s Severity, text string) {
-	if !slices.ContainsFunc(f.notes, func(p Problem) bool { return p.Text == text }) {
-		f.note(line, s, text)
+func (f *File) noteOnce(p Problem) {
+	if !slices.ContainsFunc(f.notes.list, func(q Problem) bool { return q.Text == p.Text }) {
+		f.note(p)
 	}
 }
 
 // Problems lists what is wrong with the file, in the order of its lines.
 func (f *File) Problems() []Problem {
-	problems := slices.Clone(f.notes)
-	if !f.hasHead && len(f.entries) == 0 && len(problems) > 0 {
-		problems = append(problems, Problem{Severity: Fatal, Text: "the file holds no session: Pi refuses it"})
+	n := f.problems()
+	return n.all()
+}
+
+// problems are those found while reading with those of the tree.
+func (f *File) problems() noteList {
+	var n noteList
+	n.join(f.notes)
+	if !f.hasHead && len(f.entries) == 0 && f.lastLine > 0 {
+		n.add(Problem{Severity: Fatal, Text: "the file holds no session: Pi refuses it", Action: "the file is left as it is"})
 	}
-	problems = append(problems, f.treeProblems()...)
-	slices.SortStableFunc(problems, func(a, b Problem) int { return a.Line - b.Line })
-	return problems
+	if f.lost != "" && f.hasHead {
+		p := Problem{Line: f.lastLine, Severity: Fatal, Text: f.lost}
+		if len(f.entries) == 0 || f.entries[len(f.entries)-1].Line < f.lastLine {
+			p.Fix, p.Action = FixCopy, "a copy leaves it out"
+		}
+		n.add(p)
+	}
+	f.treeProblems(&n)
+	f.toolProblems(&n)
+	return n
 }
 
 // Fatal is the first problem that forbids a resume. Pi itself spins for seconds on a
 // cycle or a repeated id, and then dies.
 func (f *File) Fatal() (Problem, bool) {
-	for _, p := range f.Problems() {
-		if p.Severity == Fatal {
+	return firstFatal(f.Problems(), func(Problem) bool { return true })
+}
+
+func firstFatal(problems []Problem, counts func(Problem) bool) (Problem, bool) {
+	for _, p := range problems {
+		if p.Severity == Fatal && counts(p) {
 			return p, true
 		}
 	}
@@ -63,35 +155,81 @@ func (f *File) Fatal() (Problem, bool) {
 }
 
 // treeProblems finds parents that aren't there and cycles.
-func (f *File) treeProblems() []Problem {
-	var problems []Problem
+func (f *File) treeProblems(n *noteList) {
 	// 0: not looked at, 1: on the way, 2: leads to a root.
 	state := make([]byte, len(f.entries))
 	for start := range f.entries {
 		var way []int
 		at := start
-		for state[at] == 0 {
+		for at >= 0 && state[at] == 0 {
 			state[at] = 1
 			way = append(way, at)
 			e := f.entries[at]
-			if e.ParentID == "" {
-				break
+			next := f.tree.parent[at]
+			if next < 0 && e.ParentID != "" {
+				n.add(Problem{Line: e.Line, Severity: Note, kind: "parent", Text: fmt.Sprintf("its parent %q isn't there: what came before it is lost to Pi", e.ParentID)})
 			}
-			parent, ok := f.byID[e.ParentID]
-			if !ok {
-				problems = append(problems, Problem{Line: e.Line, Severity: Note, Text: fmt.Sprintf("its parent %q isn't there: what came before it is lost to Pi", e.ParentID)})
-				break
-			}
-			at = parent
+			at = next
 		}
-		if state[at] == 1 && len(way) > 0 && way[len(way)-1] != at {
-			problems = append(problems, Problem{Line: f.entries[at].Line, Severity: Fatal, Text: "its parents go in a circle"})
-		} else if state[at] == 1 && len(way) > 0 && f.entries[at].ParentID == f.entries[at].ID && f.entries[at].ID != "" {
-			problems = append(problems, Problem{Line: f.entries[at].Line, Severity: Fatal, Text: "it is its own parent"})
+		if at >= 0 && state[at] == 1 {
+			text := "its parents go in a circle"
+			if f.tree.parent[at] == at {
+				text = "it is its own parent"
+			}
+			n.add(Problem{Line: f.entries[at].Line, Severity: Fatal, kind: "circle", Text: text})
 		}
 		for _, i := range way {
 			state[i] = 2
 		}
 	}
-	return problems
+}
+
+// toolProblems finds results that answer no call on their way, which a provider refuses.
+func (f *File) toolProblems(n *noteList) {
+	for _, e := range f.entries {
+		if e.Role != RoleToolResult {
+			continue
+		}
+		if _, ok := f.callFor(e); ok {
+			continue
+		}
+		n.add(Problem{Line: e.Line, Severity: Note, kind: "orphan", Text: fmt.Sprintf("the result of a tool call %q that isn't before it: a provider may refuse the conversation", e.call)})
+	}
+}
+
+// Report is what Validate finds.
+type Report struct {
+	Path     string    `json:"path"`
+	Size     int64     `json:"size"`
+	Header   Header    `json:"header"`
+	Entries  int       `json:"entries"`
+	Problems []Problem `json:"problems"`
+}
+
+// Fatal is the first problem that forbids to resume the file as it is.
+func (r Report) Fatal() (Problem, bool) {
+	return firstFatal(r.Problems, func(Problem) bool { return true })
+}
+
+// Hopeless is the first problem that forbids to resume even a repaired copy.
+func (r Report) Hopeless() (Problem, bool) {
+	return firstFatal(r.Problems, func(p Problem) bool { return p.Fix != FixCopy })
+}
+
+// Fixes says whether some problem is mended by a fix.
+func (r Report) Fixes(fix Fix) bool {
+	return slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Fix == fix })
+}
+
+// Validate reads a whole file, its images too, and changes nothing. The error is of
+// reading alone: what is wrong with a file is in the report.
+func Validate(path string) (Report, error) {
+	f, err := Open(path)
+	if err != nil {
+		return Report{}, err
+	}
+	n := f.problems()
+	n.join(f.late)
+	err = f.imageProblems(&n)
+	return Report{Path: path, Size: f.size, Header: f.header, Entries: len(f.entries), Problems: n.all()}, errors.Join(err, f.Close())
 }
