@@ -79,7 +79,11 @@ func TestResumeForeignFile(t *testing.T) {
 		`{"type":"message","timestamp":"2025-01-01T00:00:01.000Z","message":{"role":"user","content":"remember the word apricot","timestamp":1}}` + "\n" +
 		`{"type":"message","timestamp":"2025-01-01T00:00:02.000Z","message":{"role":"assistant","content":[{"type":"text","text":"apricot it is"}],"api":"openai-completions","provider":"demo","model":"echo","usage":{"input":1,"output":1,"cacheRead":0,"cacheWrite":0,"totalTokens":2,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop","timestamp":2}}` + "\n"
 	require.NoError(t, os.WriteFile(file, []byte(v1), 0o600))
-	id := strings.TrimSpace(p.ok("resume", file, "-q"))
+	require.Contains(t, p.ok("sessions", "import", file), "imported")
+	imported := p.sessions()[0]
+	require.Equal(t, file, imported.SessionFile)
+	id := strings.TrimSpace(p.ok("resume", imported.ID, "-q"))
+	require.Equal(t, imported.ID, id, "an imported session keeps its id")
 	require.Contains(t, p.messages(id), "apricot it is")
 	s := p.sessions()[0]
 	require.Equal(t, "demo/echo", s.Model.String(), "the conversation's model")

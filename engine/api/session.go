@@ -57,7 +57,9 @@ type Session struct {
 	Model     Model  `json:"model"`
 	// SessionFile is Pi's own session file, which a resume goes on with.
 	SessionFile string `json:"session_file,omitempty"`
-	StartedBy   string `json:"started_by,omitempty"`
+	// ImportedFrom is the file that the session was imported from; it may be SessionFile.
+	ImportedFrom string `json:"imported_from,omitempty"`
+	StartedBy    string `json:"started_by,omitempty"`
 
 	Turns     int        `json:"turns"`
 	Tokens    Tokens     `json:"tokens"`

@@ -19,8 +19,8 @@ import (
 )
 
 func sessionsCommand(a *app) *cobra.Command {
-	return parent("sessions", "Pi's session files: list, search, show, check, export",
-		sessionsListCommand(a), sessionsSearchCommand(a), sessionsShowCommand(a), sessionsCheckCommand(a), sessionsExportCommand(a))
+	return parent("sessions", "Pi's session files: list, search, show, check, import, export",
+		sessionsListCommand(a), sessionsSearchCommand(a), sessionsShowCommand(a), sessionsCheckCommand(a), sessionsImportCommand(a), sessionsExportCommand(a))
 }
 
 func sessionsListCommand(a *app) *cobra.Command {
@@ -123,7 +123,7 @@ func sessionsShowCommand(a *app) *cobra.Command {
 	var full bool
 	cmd := &cobra.Command{
 		Use:   "show FILE|ID|SESSION",
-		Short: "Print a conversation",
+		Short: "Print a conversation with its branches",
 		Args:  arguments(cobra.ExactArgs(1)),
 	}
 	cmd.Flags().StringVar(&o.Leaf, "leaf", "", "show the branch that ends at this entry")
@@ -133,7 +133,7 @@ func sessionsShowCommand(a *app) *cobra.Command {
 			o.Limit = shownBytes
 		}
 		return a.withSessionFile(cmd.Context(), args[0], func(_ string, f *sessions.File) error {
-			return f.WriteMarkdown(a.display(), o)
+			return f.WriteText(a.display(), o)
 		})
 	}
 	return cmd
@@ -155,36 +155,58 @@ one of them forbids a resume, with 0 otherwise.`,
 		if err := o.check(); err != nil {
 			return err
 		}
-		return a.withSessionFile(cmd.Context(), args[0], func(path string, f *sessions.File) error {
-			problems := f.Problems()
-			if problems == nil {
-				problems = []sessions.Problem{}
-			}
-			err := o.object(a, struct {
-				Path     string             `json:"path"`
-				Problems []sessions.Problem `json:"problems"`
-			}{path, problems}, func(w io.Writer) error {
-				if len(problems) == 0 {
-					_, err := fmt.Fprintln(w, "nothing is wrong with it")
-					return err
-				}
-				for _, p := range problems {
-					if _, err := fmt.Fprintf(w, "%-10s %s\n", p.Severity, cleanLine(p.String())); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-			if p, fatal := f.Fatal(); fatal {
-				return api.Errorf(api.CodeConfig, "the file was not changed", "%s can't be resumed: %s", path, p)
-			}
-			return nil
-		})
+		return a.checkFile(cmd.Context(), args[0], o)
 	}
 	return cmd
+}
+
+func (a *app) checkFile(ctx context.Context, ref string, o *output) error {
+	e, err := a.engine()
+	if err != nil {
+		return err
+	}
+	path, err := e.FindSessionFile(ctx, ref)
+	if err != nil {
+		return err
+	}
+	report, err := sessions.Validate(path)
+	if err != nil {
+		return api.Errorf(api.CodeConfig, "", "session file: %w", err)
+	}
+	if report.Problems == nil {
+		report.Problems = []sessions.Problem{}
+	}
+	err = o.object(a, report, func(w io.Writer) error {
+		if len(report.Problems) == 0 {
+			_, err := fmt.Fprintln(w, "nothing is wrong with it")
+			return err
+		}
+		return writeProblems(w, "", report.Problems)
+	})
+	if err != nil {
+		return err
+	}
+	if p, hopeless := report.Hopeless(); hopeless {
+		return api.Errorf(api.CodeConfig, "the file was not changed", "%s can't be resumed: %s", path, p)
+	}
+	if p, fatal := report.Fatal(); fatal {
+		return api.Errorf(api.CodeConfig, "`patio sessions import --copy` makes a mended copy", "%s can't be resumed as it is: %s", path, p)
+	}
+	return nil
+}
+
+// writeProblems writes what is wrong with a file, and what would be done about it.
+func writeProblems(w io.Writer, indent string, problems []sessions.Problem) error {
+	for _, p := range problems {
+		text := p.String()
+		if p.Action != "" {
+			text += " (" + p.Action + ")"
+		}
+		if _, err := fmt.Fprintf(w, "%s%-10s %s\n", indent, p.Severity, cleanLine(text)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func sessionsExportCommand(a *app) *cobra.Command {
