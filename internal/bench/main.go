@@ -25,6 +25,7 @@ var benchmarks = []benchmark{
 	{"start", benchStart},
 	{"stream", benchStream},
 	{"gateway", benchGateway},
+	{"scan", benchScan},
 }
 
 // settings are what every benchmark is given.
