@@ -26,7 +26,7 @@ func sessionsCommand(a *app) *cobra.Command {
 func sessionsListCommand(a *app) *cobra.Command {
 	var filter catalog.Filter
 	var dirs []string
-	var since time.Duration
+	var since, until string
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List Pi's session files, the latest first",
@@ -37,7 +37,7 @@ FILE" goes on with any of them.`,
 	o := addListOutput(cmd)
 	cmd.Flags().StringVar(&filter.Project, "project", "", "only conversations in this directory or below it")
 	cmd.Flags().StringVar(&filter.Model, "model", "", "only those whose last model has this in its name")
-	cmd.Flags().DurationVar(&since, "since", 0, "only those with something said in this time, such as 24h")
+	addPeriod(cmd, &since, &until)
 	cmd.Flags().StringSliceVar(&dirs, "dir", nil, "also look in this directory; may be repeated")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := o.check(); err != nil {
@@ -49,8 +49,8 @@ FILE" goes on with any of them.`,
 				return err
 			}
 		}
-		if since > 0 {
-			filter.Since = time.Now().Add(-since)
+		if err := setPeriod(&filter, since, until, time.Now()); err != nil {
+			return err
 		}
 		e, err := a.engine()
 		if err != nil {
@@ -264,7 +264,7 @@ func exportTo(path string, force bool, write func(io.Writer) error) error {
 
 func sessionsSearchCommand(a *app) *cobra.Command {
 	var o catalog.SearchOptions
-	var project string
+	var project, since, until string
 	var dirs []string
 	cmd := &cobra.Command{
 		Use:   "search TEXT",
@@ -275,6 +275,7 @@ func sessionsSearchCommand(a *app) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&project, "project", "", "only conversations in this directory or below it")
 	f.StringVar(&o.Filter.Model, "model", "", "only those whose last model has this in its name")
+	addPeriod(cmd, &since, &until)
 	f.BoolVarP(&o.Regexp, "regexp", "E", false, "TEXT is a regular expression")
 	f.BoolVar(&o.CaseSensitive, "case", false, "upper and lower case differ")
 	f.StringSliceVar(&dirs, "dir", nil, "also look in this directory; may be repeated")
@@ -291,6 +292,9 @@ func sessionsSearchCommand(a *app) *cobra.Command {
 			if o.Filter.Project, err = filepath.Abs(project); err != nil {
 				return err
 			}
+		}
+		if err := setPeriod(&o.Filter, since, until, time.Now()); err != nil {
+			return err
 		}
 		return a.searchFiles(cmd.Context(), o, dirs, out)
 	}
