@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -206,11 +207,14 @@ func TestWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := &fakeSession{session: api.Session{Phase: c.first.Phase, Activity: c.first.Activity}}
 			client := serveFake(t, f, clientCLI)
-			go func() {
+			var changes sync.WaitGroup
+			changes.Go(func() {
 				for _, r := range c.then {
 					f.state(r)
 				}
-			}()
+			})
+			// Before the fake's journal closes: the wait can end within a change.
+			t.Cleanup(changes.Wait)
 			err := watchFor(testContext(t), client, nil, "s1", c.until)
 			if c.code == "" {
 				require.NoError(t, err)
