@@ -15,7 +15,6 @@ import (
 	"patio/engine/api"
 	"patio/engine/journal"
 	"patio/engine/supervisor"
-	"patio/sandbox/mounts"
 	"patio/sessions"
 )
 
@@ -127,7 +126,7 @@ func (i *importer) read() *api.Error {
 	}
 	if err == nil {
 		i.done.Path = path
-		i.report, err = sessions.Validate(path)
+		err = i.decode()
 	}
 	if err != nil {
 		return api.Errorf(api.CodeConfig, "", "session file: %w", err)
@@ -142,15 +141,19 @@ func (i *importer) read() *api.Error {
 	if i.report.Header.ID == "" {
 		return api.Errorf(api.CodeConfig, "the file was not changed", "%s holds no conversation: Pi had only begun to make it", path)
 	}
-	f, err := sessions.Open(path)
-	if err != nil {
-		return api.Errorf(api.CodeConfig, "", "session file: %w", err)
-	}
-	i.info, err = f.Info()
-	if err = errors.Join(err, f.Close()); err != nil {
-		return api.Errorf(api.CodeConfig, "", "session file: %w", err)
-	}
 	return nil
+}
+
+// decode reads the file once, for its faults and for what it says of itself.
+func (i *importer) decode() error {
+	f, err := sessions.Open(i.done.Path)
+	if err != nil {
+		return err
+	}
+	var infoErr error
+	i.report, err = f.Report()
+	i.info, infoErr = f.Info()
+	return errors.Join(err, infoErr, f.Close())
 }
 
 // chooseWorkspace compares the file's directory with policy. A directory that won't do is
@@ -183,10 +186,8 @@ func (i *importer) chooseWorkspace() *api.Error {
 		i.note("the file says no directory: name one with `patio resume --cwd`")
 		return nil
 	}
-	d := i.e.o.Dirs
 	p := planner{e: i.e}
-	host := mounts.ReadHost(d.State, d.Data, d.Cache, d.Runtime, d.Config, p.getenv("PI_CODING_AGENT_DIR"), p.getenv("PASEO_HOME"))
-	if _, err := mounts.CheckWorkspace(cwd, host); errors.Is(err, fs.ErrNotExist) {
+	if _, err := p.checkWorkspace(cwd); errors.Is(err, fs.ErrNotExist) {
 		i.note("its directory %s is gone: name the new place with --cwd, here or when it is resumed", cwd)
 	} else if err != nil {
 		i.note("its directory can't be a workspace: %v; name another with --cwd, here or when it is resumed", err)
@@ -204,7 +205,7 @@ func movedTo(cwd string, moved map[string]string) string {
 	for from, place := range moved {
 		from = filepath.Clean(from)
 		rest, err := filepath.Rel(from, cwd)
-		if cwd == "" || err != nil || rest == ".." || strings.HasPrefix(rest, "../") || len(from) <= len(best) {
+		if cwd == "" || err != nil || !filepath.IsLocal(rest) || len(from) <= len(best) {
 			continue
 		}
 		best, to = from, filepath.Join(place, rest)

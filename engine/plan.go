@@ -98,9 +98,7 @@ func (p *planner) workspace() error {
 	if dir == "" {
 		dir = "."
 	}
-	d := p.e.o.Dirs
-	host := mounts.ReadHost(d.State, d.Data, d.Cache, d.Runtime, d.Config, p.getenv("PI_CODING_AGENT_DIR"), p.getenv("PASEO_HOME"))
-	w, err := mounts.CheckWorkspace(dir, host)
+	w, err := p.checkWorkspace(dir)
 	switch {
 	case errors.Is(err, mounts.ErrRefused):
 		return api.Errorf(api.CodeRefused, "", "%w", err)
@@ -115,6 +113,13 @@ func (p *planner) workspace() error {
 		p.leftOut = append(p.leftOut, mounts.LeftOut{Path: filepath.Join(w.Path, ".git"), Reason: "it points to a repository outside of the workspace, which isn't mounted: git doesn't work inside"})
 	}
 	return nil
+}
+
+// checkWorkspace compares a directory with policy: what holds secrets, or patio's own
+// state, is never a workspace.
+func (p *planner) checkWorkspace(dir string) (mounts.Workspace, error) {
+	d := p.e.o.Dirs
+	return mounts.CheckWorkspace(dir, mounts.ReadHost(d.State, d.Data, d.Cache, d.Runtime, d.Config, p.getenv("PI_CODING_AGENT_DIR"), p.getenv("PASEO_HOME")))
 }
 
 func (p *planner) image() error {

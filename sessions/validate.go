@@ -228,8 +228,14 @@ func Validate(path string) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
+	r, err := f.Report()
+	return r, errors.Join(err, f.Close())
+}
+
+// Report is what Validate says of a file that is open.
+func (f *File) Report() (Report, error) {
 	n := f.problems()
 	n.join(f.late)
-	err = f.imageProblems(&n)
-	return Report{Path: path, Size: f.size, Header: f.header, Entries: len(f.entries), Problems: n.all()}, errors.Join(err, f.Close())
+	err := f.imageProblems(&n)
+	return Report{Path: f.f.Name(), Size: f.size, Header: f.header, Entries: len(f.entries), Problems: n.all()}, err
 }

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"patio/engine"
 	"patio/engine/api"
+	"patio/sessions/catalog"
 )
 
 func sessionsImportCommand(a *app) *cobra.Command {
@@ -72,7 +72,7 @@ func (a *app) importPaths(ctx context.Context, e *engine.Engine, refs []string, 
 			paths = append(paths, path)
 		}
 	}
-	listed := func(keep func(path, cwd string) bool, dirs ...string) error {
+	listed := func(keep func(catalog.Summary) bool, dirs ...string) error {
 		list, err := e.SessionFiles(ctx, dirs...)
 		if err != nil {
 			return err
@@ -81,7 +81,7 @@ func (a *app) importPaths(ctx context.Context, e *engine.Engine, refs []string, 
 			a.note("%v", p)
 		}
 		for _, s := range list.Sessions {
-			if keep(s.Path, s.Cwd) {
+			if keep(s) {
 				add(s.Path)
 			}
 		}
@@ -96,7 +96,7 @@ func (a *app) importPaths(ctx context.Context, e *engine.Engine, refs []string, 
 			if err != nil {
 				return nil, err
 			}
-			if err := listed(func(path, _ string) bool { return below(path, dir) }, dir); err != nil {
+			if err := listed(func(s catalog.Summary) bool { return below(s.Path, dir) }, dir); err != nil {
 				return nil, err
 			}
 			continue
@@ -112,12 +112,12 @@ func (a *app) importPaths(ctx context.Context, e *engine.Engine, refs []string, 
 		if err != nil {
 			return nil, err
 		}
-		if err := listed(func(_, cwd string) bool { return below(cwd, dir) }); err != nil {
+		if err := listed(catalog.Filter{Project: dir}.Match); err != nil {
 			return nil, err
 		}
 	}
 	if all {
-		if err := listed(func(string, string) bool { return true }); err != nil {
+		if err := listed(catalog.Filter{}.Match); err != nil {
 			return nil, err
 		}
 	}
@@ -127,7 +127,7 @@ func (a *app) importPaths(ctx context.Context, e *engine.Engine, refs []string, 
 // below says whether a path is a directory or lies in it.
 func below(path, dir string) bool {
 	rest, err := filepath.Rel(dir, path)
-	return path != "" && err == nil && rest != ".." && !strings.HasPrefix(rest, "../")
+	return err == nil && filepath.IsLocal(rest)
 }
 
 // importFiles imports one file after the other and tells of each at once: a scan of
@@ -169,7 +169,7 @@ func (a *app) importFiles(ctx context.Context, e *engine.Engine, paths []string,
 	case refused == 1 && len(paths) == 1:
 		return refusal
 	case refused > 0:
-		return api.Errorf(api.CodeConfig, "`patio sessions check FILE` says what is wrong with one", "%d of %d files were refused; the others are imported", refused, len(paths))
+		return api.Errorf(api.CodeConfig, "`patio sessions check FILE` says what is wrong with one", "%d of %d files were refused", refused, len(paths))
 	case o.format == outputTable && len(paths) != 1:
 		a.note("%d files: %d imported, %d known before", len(paths), counts[engine.ImportDone], counts[engine.ImportKnown])
 	}

@@ -102,7 +102,7 @@ func fileListing(now time.Time) listing[catalog.Summary] {
 }
 
 // withSessionFile opens the session file that a command names.
-func (a *app) withSessionFile(ctx context.Context, ref string, do func(path string, f *sessions.File) error) error {
+func (a *app) withSessionFile(ctx context.Context, ref string, do func(*sessions.File) error) error {
 	e, err := a.engine()
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (a *app) withSessionFile(ctx context.Context, ref string, do func(path stri
 	if err != nil {
 		return api.Errorf(api.CodeConfig, "", "session file: %w", err)
 	}
-	return errors.Join(do(path, f), f.Close())
+	return errors.Join(do(f), f.Close())
 }
 
 func sessionsShowCommand(a *app) *cobra.Command {
@@ -132,7 +132,7 @@ func sessionsShowCommand(a *app) *cobra.Command {
 		if !full {
 			o.Limit = shownBytes
 		}
-		return a.withSessionFile(cmd.Context(), args[0], func(_ string, f *sessions.File) error {
+		return a.withSessionFile(cmd.Context(), args[0], func(f *sessions.File) error {
 			return f.WriteText(a.display(), o)
 		})
 	}
@@ -237,7 +237,7 @@ can run nothing, whatever the conversation says.`,
 		default:
 			return api.Errorf(api.CodeUsage, "", "unknown format %q: html or markdown", format)
 		}
-		return a.withSessionFile(cmd.Context(), args[0], func(_ string, f *sessions.File) error {
+		return a.withSessionFile(cmd.Context(), args[0], func(f *sessions.File) error {
 			if to == "" || to == "-" {
 				return write(f, a.display(), o)
 			}
