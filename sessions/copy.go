@@ -65,8 +65,17 @@ func Copy(from, to string, o CopyOptions) (Copied, error) {
 		return Copied{}, fmt.Errorf("copy session file: %w", err)
 	}
 	defer func() { _ = out.Cleanup() }()
-	c := copier{o: o, w: bufio.NewWriterSize(out, 256<<10), seen: map[string]bool{}}
-	if err := c.copy(in); err != nil {
+	done, err := writeCopy(in, out.File, o, true)
+	if err == nil && done.Saved > 0 {
+		var report Report
+		if report, err = Validate(out.Name()); err == nil {
+			// What was saved from damaged lines can be worse than nothing.
+			if _, fatal := report.Fatal(); fatal {
+				done, err = writeCopy(in, out.File, o, false)
+			}
+		}
+	}
+	if err != nil {
 		return Copied{}, fmt.Errorf("copy session file: %w", err)
 	}
 	if err := out.Sync(); err != nil {
@@ -76,15 +85,32 @@ func Copy(from, to string, o CopyOptions) (Copied, error) {
 	if err := os.Link(out.Name(), to); err != nil {
 		return Copied{}, fmt.Errorf("copy session file: %w", err)
 	}
-	return c.done, nil
+	return done, nil
+}
+
+// writeCopy makes out what a copy of in should be.
+func writeCopy(in, out *os.File, o CopyOptions, salvage bool) (Copied, error) {
+	if _, err := in.Seek(0, io.SeekStart); err != nil {
+		return Copied{}, err
+	}
+	if _, err := out.Seek(0, io.SeekStart); err != nil {
+		return Copied{}, err
+	}
+	if err := out.Truncate(0); err != nil {
+		return Copied{}, err
+	}
+	c := copier{o: o, salvage: salvage, w: bufio.NewWriterSize(out, 256<<10), seen: map[string]bool{}}
+	err := c.copy(in)
+	return c.done, err
 }
 
 type copier struct {
-	o      CopyOptions
-	w      *bufio.Writer
-	header bool
-	seen   map[string]bool // the ids of entries
-	done   Copied
+	o       CopyOptions
+	salvage bool // save entries from damaged lines
+	w       *bufio.Writer
+	header  bool
+	seen    map[string]bool // the ids of entries
+	done    Copied
 }
 
 func (c *copier) copy(in *os.File) error {
@@ -175,8 +201,11 @@ func (c *copier) mend(l line) (string, bool) {
 		return "", false
 	}
 	if kindOf(text) != object {
-		saved, _ := salvage(text)
-		if saved == "" || !l.ended {
+		saved := ""
+		if c.salvage && l.ended {
+			saved, _ = salvage(text)
+		}
+		if saved == "" {
 			c.done.Dropped++
 			return "", false
 		}

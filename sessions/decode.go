@@ -16,6 +16,9 @@ const (
 	cutOff  = "it is cut off and kept beside the file"
 )
 
+// lastWithoutID forbids a resume of a file, and of a copy that leaves out what follows.
+const lastWithoutID = "the last entry has no id: Pi would go on without all that came before"
+
 // line takes one line into the index, as Pi would take it.
 func (f *File) line(l line) {
 	f.lastLine = l.number
@@ -118,7 +121,7 @@ func (f *File) object(l line, text string) {
 	switch first, twice := f.byID[e.ID]; {
 	case e.ID == "":
 		f.note(Problem{Line: l.number, Severity: Note, kind: "no id", Text: "an entry without an id: Pi can't go on from it"})
-		f.lost = "the last entry has no id: Pi would go on without all that came before"
+		f.lost = lastWithoutID
 	case twice:
 		p := Problem{Line: l.number, Severity: Fatal, kind: "twice", Text: fmt.Sprintf("the id %q is also that of line %d", e.ID, f.entries[first].Line)}
 		if f.sameLine(f.entries[first], text) {

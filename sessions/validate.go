@@ -131,6 +131,9 @@ func (f *File) problems() noteList {
 		p := Problem{Line: f.lastLine, Severity: Fatal, Text: f.lost}
 		if len(f.entries) == 0 || f.entries[len(f.entries)-1].Line < f.lastLine {
 			p.Fix, p.Action = FixCopy, "a copy leaves it out"
+			if last := len(f.entries) - 1; last >= 0 && f.entries[last].ID == "" {
+				n.add(Problem{Line: f.entries[last].Line, Severity: Fatal, Text: lastWithoutID})
+			}
 		}
 		n.add(p)
 	}

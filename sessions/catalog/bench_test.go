@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"patio/sessions/catalog/benchtree"
 )
@@ -31,11 +32,12 @@ func benchRoots(b *testing.B) (agentDir string, roots []Root) {
 }
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if bench.dir != "" {
-		os.RemoveAll(bench.dir)
-	}
-	os.Exit(code)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if bench.dir != "" {
+			os.RemoveAll(bench.dir)
+		}
+		os.Exit(code)
+	}))
 }
 
 // hostPi is the Pi that PATIO_BENCH_NODE and PATIO_BENCH_PI name.

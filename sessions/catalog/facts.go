@@ -206,6 +206,9 @@ func (f *facts) entry(e *entry) {
 func (f *facts) message(e *entry) {
 	m := &e.msg
 	user, assistant := string(m.role) == "user", string(m.role) == "assistant"
+	if assistant {
+		f.setModel(m.provider, m.model)
+	}
 	if !user && !assistant || !m.hasContent {
 		return
 	}
@@ -218,9 +221,6 @@ func (f *facts) message(e *entry) {
 	}
 	if at <= lastMilli {
 		f.active = max(f.active, at)
-	}
-	if assistant {
-		f.setModel(m.provider, m.model)
 	}
 	if blank(m.text) {
 		return

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"context"
 	"errors"
 
 	"golang.org/x/sys/unix"
@@ -75,11 +76,14 @@ var largeLines = make(chan struct{}, 1)
 
 // lines calls fn with every line from the offset on, where a line must begin; the last one with or without its line feed. A
 // line is valid during the call. fn must not wait for another reader. Lines longer than lineLimit are passed over: all says
-// that there were none.
-func (f *file) lines(buf *[]byte, offset int64, fn func(line []byte)) (all bool, err error) {
+// that there were none. The error is ctx's, or of reading.
+func (f *file) lines(ctx context.Context, buf *[]byte, offset int64, fn func(line []byte)) (all bool, err error) {
 	b := room(buf, chunk)
 	all = true
 	for held, skipping := 0, false; ; {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
 		n := int(min(int64(len(b)-held), f.stamp.size-offset))
 		if n == 0 {
 			if held > 0 && !skipping {

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -27,7 +28,7 @@ var windows = sync.Pool{New: func() any {
 // Read summarizes one file; exact takes all of it in, else only its beginning and its end. The error says why it couldn't be
 // read; a file that could, but is no session, is a Summary with Broken set.
 func Read(path string, exact bool) (Summary, error) {
-	r, err := read(path, exact, nil)
+	r, err := read(context.Background(), path, exact, nil)
 	return r.Summary, err
 }
 
@@ -35,9 +36,9 @@ func Read(path string, exact bool) (Summary, error) {
 const tries = 3
 
 // read makes the record of a file. What an earlier record knows exactly and still holds isn't read again.
-func read(path string, exact bool, old *record) (record, error) {
+func read(ctx context.Context, path string, exact bool, old *record) (record, error) {
 	for try := 1; ; try++ {
-		r, err := readOnce(path, exact, old)
+		r, err := readOnce(ctx, path, exact, old)
 		if err == nil {
 			return r, nil
 		}
@@ -47,7 +48,7 @@ func read(path string, exact bool, old *record) (record, error) {
 	}
 }
 
-func readOnce(path string, exact bool, old *record) (record, error) {
+func readOnce(ctx context.Context, path string, exact bool, old *record) (record, error) {
 	began := time.Now()
 	f, err := open(path)
 	if err != nil {
@@ -68,14 +69,14 @@ func readOnce(path string, exact bool, old *record) (record, error) {
 	case err != nil:
 	case grown:
 		facts = old.facts()
-		r.Exact, err = f.lines(buf, old.Size, facts.line)
+		r.Exact, err = f.lines(ctx, buf, old.Size, facts.line)
 	case f.stamp.size <= headWindow+tailWindow:
 		b := room(buf, int(f.stamp.size))
 		err = f.at(b, 0)
 		facts.all(b)
 		r.Exact = true
 	case exact:
-		r.Exact, err = f.lines(buf, 0, facts.line)
+		r.Exact, err = f.lines(ctx, buf, 0, facts.line)
 	default:
 		r.Exact, err = facts.ends(f, buf)
 	}

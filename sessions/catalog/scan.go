@@ -43,12 +43,17 @@ func Scan(ctx context.Context, o Options) (List, error) {
 	if err != nil {
 		return List{}, err
 	}
+	return s.list(records), nil
+}
+
+// list is the outcome of a scan that found these records.
+func (s *scanner) list(records []*record) List {
 	list := List{Problems: s.problems, Read: s.read, Sessions: make([]Summary, len(records))}
 	for i, r := range records {
 		list.Sessions[i] = r.Summary
 	}
 	slices.SortFunc(list.Sessions, latestFirst)
-	return list, nil
+	return list
 }
 
 func latestFirst(a, b Summary) int {
@@ -66,7 +71,7 @@ type scanner struct {
 	mu       sync.Mutex
 	problems []Problem
 	read     int
-	news     bool // the index lacks something
+	news     bool // the index isn't what was found
 }
 
 func (s *scanner) problem(path string, err error) {
@@ -77,25 +82,45 @@ func (s *scanner) problem(path string, err error) {
 
 // scan returns the record of every file, from the index where it holds, and brings the index up to date.
 func (s *scanner) scan(ctx context.Context, enter func(dir string) error) ([]*record, error) {
-	var known map[string]*record
-	if s.options.Index != "" {
-		var err error
-		if known, err = loadIndex(s.options.Index, s.now); err != nil {
-			s.problem(s.options.Index, err)
-		}
+	known := s.load()
+	records, err := s.look(ctx, known, enter)
+	if err == nil && s.news {
+		s.save(records, known)
 	}
+	return records, err
+}
+
+// load reads the index, if there is one.
+func (s *scanner) load() map[string]*record {
+	if s.options.Index == "" {
+		return nil
+	}
+	known, err := loadIndex(s.options.Index, s.now)
+	if err != nil {
+		s.problem(s.options.Index, err)
+	}
+	return known
+}
+
+// look returns the record of every file, from the known ones where they hold. It sets news.
+func (s *scanner) look(ctx context.Context, known map[string]*record, enter func(dir string) error) ([]*record, error) {
 	files, err := find(ctx, s.options.Roots, enter, s.problem)
 	if err != nil {
 		return nil, err
 	}
 	records, err := s.refresh(ctx, files, known)
-	if err != nil || s.options.Index == "" || !s.news && s.covers(known, len(records)) {
-		return records, err
+	s.news = s.news || !s.covers(known, len(records))
+	return records, err
+}
+
+// save replaces the index, if there is one. known is what it has now.
+func (s *scanner) save(records []*record, known map[string]*record) {
+	if s.options.Index == "" {
+		return
 	}
 	if err := saveIndex(s.options.Index, s.keep(records, known), s.now); err != nil {
 		s.problem(s.options.Index, err)
 	}
-	return records, nil
 }
 
 // refresh makes the records of files, from the known ones where they hold.
@@ -133,7 +158,7 @@ func (s *scanner) refresh(ctx context.Context, files []found, known map[string]*
 				}
 				i := stale[n]
 				old := known[files[i].path]
-				r := s.one(files[i], old)
+				r := s.one(ctx, files[i], old)
 				if records[i] = r; r != nil && r.news(old) {
 					news.Store(true)
 				}
@@ -150,8 +175,8 @@ func (s *scanner) refresh(ctx context.Context, files []found, known map[string]*
 }
 
 // one reads a file. One that vanished is nil; one that can't be read is listed as broken.
-func (s *scanner) one(f found, old *record) *record {
-	r, err := read(f.path, s.options.Exact, old)
+func (s *scanner) one(ctx context.Context, f found, old *record) *record {
+	r, err := read(ctx, f.path, s.options.Exact, old)
 	switch {
 	case err == nil:
 		return &r
