@@ -33,9 +33,10 @@ build:
 packages:
 	@internal/setup/packages.sh build
 
-# What runsc is made from: the pinned module with its dependencies, and the compiler.
+# The key names what runsc is made from: the modules that it links, by checksum, and the compiler.
 runsc: build
-	@key=$$( { cat go.mod go.sum; $(GO) env GOVERSION GOARCH; } | sha256sum | cut -c1-16); \
+	@modules=$$($(GO) list -deps -f '{{with .Module}}{{.Path}} {{.Version}} {{.Sum}}{{end}}' gvisor.dev/gvisor/runsc | sort -u); \
+	key=$$( { echo "$$modules"; $(GO) env GOVERSION GOARCH; } | sha256sum | cut -c1-16); \
 	if [ "$$(cat libexec/patio/runsc.key 2>/dev/null)" = "$$key" ] && [ -x libexec/patio/runsc ]; then exit 0; fi; \
 	version=$$($(GO) list -m -f '{{.Version}}' gvisor.dev/gvisor); \
 	echo "building runsc $$version (some minutes the first time)" >&2; \
