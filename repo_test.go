@@ -29,7 +29,7 @@ var layers = []struct {
 	{"patio/sandbox", []string{"patio/sandbox"}, "a sandbox knows no engine and no Pi"},
 	{"patio/sessions", []string{"patio/sessions"}, "session files stand alone"},
 	{"patio/themes", nil, "palettes are data"},
-	{"patio/tui", []string{"patio/tui", "patio/engine/api", "patio/sessions", "patio/themes"}, "the terminal UI talks to the wire only"},
+	{"patio/tui", []string{"patio/tui", "patio/engine/api", "patio/engine/journal", "patio/sessions", "patio/themes"}, "the terminal UI talks to the wire only"},
 	{"patio/internal/cli", []string{"patio"}, ""},
 	{"patio/internal", []string{"patio/internal", "patio/engine", "patio/sandbox", "patio/sessions"}, "tools are not the product"},
 	{"patio", []string{"patio/internal/cli", "patio/sandbox/sandboxtest", "patio/engine/api"}, "main is os.Exit and nothing else"},
