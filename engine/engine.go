@@ -16,7 +16,9 @@ type Options struct {
 	Executable string
 	// Environ is the caller's environment, where provider keys are looked up.
 	Environ []string
-	Log     *slog.Logger
+	// SessionDirs are directories with more of Pi's session files, absolute.
+	SessionDirs []string
+	Log         *slog.Logger
 }
 
 // Engine starts, finds and removes sessions. It holds no state of its own: two engines

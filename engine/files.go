@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"patio/engine/api"
@@ -13,10 +14,10 @@ import (
 )
 
 // SessionFiles lists Pi's session files: those of the caller's own Pi, patio's, and of
-// extra directories. What can't be looked at is among the list's problems.
+// the directories that the options and the caller name. What can't be looked at is among the list's problems.
 func (e *Engine) SessionFiles(ctx context.Context, extra ...string) (catalog.List, error) {
 	p := planner{e: e}
-	roots, rootsErr := catalog.Roots(p.getenv, e.o.Dirs.piSessions(), extra...)
+	roots, rootsErr := catalog.Roots(p.getenv, e.o.Dirs.piSessions(), slices.Concat(e.o.SessionDirs, extra)...)
 	list, err := catalog.Scan(ctx, catalog.Options{Roots: roots, Index: filepath.Join(e.o.Dirs.Cache, "sessions.index")})
 	if err != nil {
 		return list, err

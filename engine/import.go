@@ -2,19 +2,15 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"strings"
+	"runtime"
+	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
 
 	"patio/engine/api"
-	"patio/engine/journal"
-	"patio/engine/supervisor"
 	"patio/sessions"
 )
 
@@ -61,260 +57,169 @@ type Imported struct {
 // with. The source is never changed, and one that is refused leaves nothing. The error is
 // of patio's own directories; what is wrong with the file is in Imported.
 func (e *Engine) Import(ctx context.Context, path string, r ImportRequest) (Imported, error) {
-	i := importer{e: e, r: r, now: time.Now().UTC(), done: Imported{Path: path, Status: ImportRefused, Problems: []sessions.Problem{}}}
-	refused := i.read()
-	if refused == nil {
-		refused = i.chooseWorkspace()
-	}
-	if refused != nil {
-		i.done.Error = refused
-		return i.done, nil
-	}
-	if !r.DryRun {
-		if err := e.o.Dirs.prepare(); err != nil {
-			return i.done, err
-		}
-		// Two imports of one file at once are one session.
-		lock := flock.New(filepath.Join(e.o.Dirs.locks(), "import.lock"), flock.SetPermissions(0o600))
-		if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
-			return i.done, fmt.Errorf("lock imports: %w", err)
-		}
-		defer func() { _ = lock.Close() }()
-	}
-	known, err := i.known(ctx)
-	switch {
-	case err != nil:
-		return i.done, err
-	case known:
-		i.done.Status = ImportKnown
-		return i.done, nil
-	case r.DryRun:
-		i.done.Status = ImportWould
-		return i.done, nil
-	}
-	if err := i.register(); err != nil {
-		return i.done, err
-	}
-	i.done.Status = ImportDone
-	return i.done, nil
+	one := Imported{Path: path, Status: ImportRefused, Problems: []sessions.Problem{}}
+	err := e.ImportMany(ctx, []string{path}, r, func(_ int, done Imported) error {
+		one = done
+		return nil
+	})
+	return one, err
 }
 
-// importer holds one import while it is done.
-type importer struct {
-	e    *Engine
-	r    ImportRequest
-	now  time.Time
-	done Imported
-
-	source os.FileInfo
-	report sessions.Report
-	info   sessions.Info
-	cwd    string // for the header of a copy, "" when it stays
-}
-
-// read finds the file, and refuses one that can't be resumed.
-func (i *importer) read() *api.Error {
-	path, err := filepath.Abs(i.done.Path)
-	if err == nil {
-		path, err = filepath.EvalSymlinks(path)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return api.Errorf(api.CodeNotFound, "`patio sessions ls` lists session files", "session file %q doesn't exist", i.done.Path)
-	}
-	if err == nil {
-		i.source, err = os.Stat(path)
-	}
-	if err == nil {
-		i.done.Path = path
-		err = i.decode()
-	}
-	if err != nil {
-		return api.Errorf(api.CodeConfig, "", "session file: %w", err)
-	}
-	if i.report.Problems != nil {
-		i.done.Problems = i.report.Problems
-	}
-	i.r.Copy = i.r.Copy || i.r.Cwd != ""
-	if p, hopeless := i.report.Hopeless(); hopeless {
-		return api.Errorf(api.CodeConfig, "the file was not changed", "%s can't be resumed: %s", path, p)
-	}
-	if i.report.Header.ID == "" {
-		return api.Errorf(api.CodeConfig, "the file was not changed", "%s holds no conversation: Pi had only begun to make it", path)
-	}
-	return nil
-}
-
-// decode reads the file once, for its faults and for what it says of itself.
-func (i *importer) decode() error {
-	f, err := sessions.Open(i.done.Path)
+// ImportMany imports files as Import does, each with a look at its own session alone: the
+// sessions that are there are listed once. Report is told of each file in order, n counts
+// from 0; it is called by this goroutine, without the lock, and its error ends the import.
+// When the import ends early, report has been told of every session that was made, and
+// the next import of the same files goes on from there.
+func (e *Engine) ImportMany(ctx context.Context, paths []string, r ImportRequest, report func(n int, done Imported) error) error {
+	known, err := e.knownFiles(ctx)
 	if err != nil {
 		return err
 	}
-	var infoErr error
-	i.report, err = f.Report()
-	i.info, infoErr = f.Info()
-	return errors.Join(err, infoErr, f.Close())
-}
-
-// chooseWorkspace compares the file's directory with policy. A directory that won't do is
-// no reason to refuse the file: a resume asks for another.
-func (i *importer) chooseWorkspace() *api.Error {
-	cwd := i.report.Header.Cwd
-	to := i.r.Cwd
-	if to == "" {
-		to = movedTo(cwd, i.r.Moved)
-	}
-	if to != "" {
-		abs, err := filepath.Abs(to)
-		if err == nil {
-			abs, err = filepath.EvalSymlinks(abs)
+	b := importBatch{e: e, r: r, known: known}
+	reading, cancel := context.WithCancel(ctx)
+	files, joined := b.read(reading, paths)
+	defer joined()
+	defer cancel()
+	for n := 0; n < len(paths); {
+		done, err := b.chunk(ctx, files)
+		for _, one := range done {
+			if err := report(n, one); err != nil {
+				return err
+			}
+			n++
 		}
 		if err != nil {
-			return api.Errorf(api.CodeNotFound, "make the directory first, or name another", "the conversation was in %s: %w", cwd, err)
-		}
-		if abs != cwd {
-			i.cwd, i.r.Copy = abs, true
-			i.note("the conversation was in %s: its copy goes on in %s", cwd, abs)
-			cwd = abs
-		}
-	}
-	if p, fatal := i.report.Fatal(); fatal && !i.r.Copy {
-		return api.Errorf(api.CodeConfig, "import it with --copy: the copy is mended, the file stays as it is", "%s can't be resumed as it is: %s", i.done.Path, p)
-	}
-	i.done.Workspace = cwd
-	if cwd == "" {
-		i.note("the file says no directory: name one with `patio resume --cwd`")
-		return nil
-	}
-	p := planner{e: i.e}
-	if _, err := p.checkWorkspace(cwd); errors.Is(err, fs.ErrNotExist) {
-		i.note("its directory %s is gone: name the new place with --cwd, here or when it is resumed", cwd)
-	} else if err != nil {
-		i.note("its directory can't be a workspace: %v; name another with --cwd, here or when it is resumed", err)
-	}
-	return nil
-}
-
-func (i *importer) note(format string, args ...any) {
-	i.done.Notes = append(i.done.Notes, fmt.Sprintf(format, args...))
-}
-
-// movedTo maps a directory, "" when none of those that have moved is it or above it.
-func movedTo(cwd string, moved map[string]string) string {
-	best, to := "", ""
-	for from, place := range moved {
-		from = filepath.Clean(from)
-		rest, err := filepath.Rel(from, cwd)
-		if cwd == "" || err != nil || !filepath.IsLocal(rest) || len(from) <= len(best) {
-			continue
-		}
-		best, to = from, filepath.Join(place, rest)
-	}
-	return to
-}
-
-// known looks for the session that the file is already.
-func (i *importer) known(ctx context.Context) (bool, error) {
-	all, err := i.e.List(ctx)
-	if err != nil {
-		return false, err
-	}
-	for _, s := range all {
-		for _, file := range []string{s.SessionFile, s.ImportedFrom} {
-			if file == "" {
-				continue
-			}
-			same := file == i.done.Path
-			if fi, err := os.Stat(file); err == nil && os.SameFile(fi, i.source) {
-				same = true // by another name
-			}
-			if same {
-				i.done.Session, i.done.File, i.done.Workspace, i.done.Notes = s.ID, s.SessionFile, s.Workspace, nil
-				return true, nil
-			}
-		}
-	}
-	return false, nil
-}
-
-// register makes the session's directory, its snapshot last: until then it is no session.
-func (i *importer) register() (err error) {
-	id := newID()
-	dir := i.e.o.Dirs.session(id)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return fmt.Errorf("import: %w", err)
-	}
-	file := i.done.Path
-	defer func() {
-		if err == nil {
-			return
-		}
-		err = errors.Join(err, os.RemoveAll(dir))
-		if file != i.done.Path {
-			if gone := os.Remove(file); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
-				err = errors.Join(err, gone)
-			}
-		}
-	}()
-	if i.r.Copy {
-		if file, err = i.copy(id); err != nil {
 			return err
 		}
 	}
-	s := i.session(id, file)
-	j, err := journal.Open(i.e.journalPath(id), id)
-	if err != nil {
-		return fmt.Errorf("import: %w", err)
-	}
-	_, err = j.Append(api.RecordState, api.StateRecord{Phase: s.Phase, Reason: s.End.Reason, End: s.End})
-	if err = errors.Join(err, j.Close()); err != nil {
-		return fmt.Errorf("import: %w", err)
-	}
-	i.done.Session, i.done.File = id, file
-	return supervisor.WriteSession(dir, s)
+	e.o.Log.Debug("imported", "files", len(paths), "sessions_read", known.reads, "chunks", b.chunks)
+	return nil
 }
 
-// copy makes the mended copy. Files of the same name don't meet: the second one's copy
-// has the session's id in its name.
-func (i *importer) copy(id string) (string, error) {
-	base := strings.TrimSuffix(filepath.Base(i.done.Path), ".jsonl")
-	dir := i.e.o.Dirs.piSessions()
-	to := filepath.Join(dir, base+".jsonl")
-	if _, err := os.Lstat(to); err == nil {
-		to = filepath.Join(dir, base+"-"+id+".jsonl")
-	}
-	done, err := sessions.Copy(i.done.Path, to, sessions.CopyOptions{Cwd: i.cwd, Repair: true})
-	if err != nil {
-		return i.done.Path, err
-	}
-	if done.Dropped > 0 {
-		i.note("%d lines that are no entries are left out of the copy", done.Dropped)
-	}
-	if done.Saved > 0 {
-		i.note("%d entries that Pi couldn't read are saved in the copy", done.Saved)
-	}
-	if done.Changed > 0 {
-		i.note("%d line ends and encodings are mended in the copy", done.Changed)
-	}
-	return to, nil
+// importHold is how long a batch keeps the lock: another import waits no longer, and what
+// was done is told this often.
+const importHold = 200 * time.Millisecond
+
+// importAhead is how many files, for each reader, are read before their turn: one long
+// file shouldn't stop the other readers, and thousands of reports shouldn't pile up.
+const importAhead = 8
+
+// importBatch is many files that become sessions.
+type importBatch struct {
+	e      *Engine
+	r      ImportRequest
+	known  *knownFiles
+	chunks int // that took the lock
 }
 
-func (i *importer) session(id, file string) api.Session {
-	created, ended := i.report.Header.Timestamp, i.info.LastActivity
-	if created.IsZero() {
-		created = i.source.ModTime().UTC()
+// read reads files side by side and returns them in order. The channel is closed after
+// the last one, or when ctx ends; joined waits for the readers after that.
+func (b *importBatch) read(ctx context.Context, paths []string) (files <-chan *importer, joined func()) {
+	readers := min(runtime.GOMAXPROCS(0), len(paths))
+	turns := make(chan chan *importer, readers*importAhead)
+	free := make(chan struct{}, readers)
+	ordered := make(chan *importer)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer close(turns)
+		for _, path := range paths {
+			turn := make(chan *importer, 1)
+			select {
+			case <-ctx.Done():
+				return
+			case free <- struct{}{}:
+			}
+			wg.Go(func() {
+				defer func() { <-free }()
+				i := &importer{e: b.e, r: b.r, done: Imported{Path: path, Status: ImportRefused, Problems: []sessions.Problem{}}}
+				i.examine(b.known)
+				turn <- i
+			})
+			select {
+			case <-ctx.Done():
+				return
+			case turns <- turn:
+			}
+		}
+	})
+	wg.Go(func() {
+		defer close(ordered)
+		for turn := range turns {
+			select {
+			case <-ctx.Done():
+				return
+			case ordered <- <-turn:
+			}
+		}
+	})
+	return ordered, wg.Wait
+}
+
+// chunk imports the files whose turn comes within importHold. The lock is taken for the
+// first one that becomes a session, and given back at the end.
+func (b *importBatch) chunk(ctx context.Context, files <-chan *importer) (done []Imported, err error) {
+	var hold <-chan time.Time
+	locked := false
+	for {
+		if ctx.Err() != nil {
+			return done, ctx.Err()
+		}
+		var i *importer
+		select {
+		case <-ctx.Done():
+			return done, ctx.Err()
+		case <-hold:
+			return done, nil
+		case next, more := <-files:
+			if !more {
+				return done, ctx.Err()
+			}
+			i = next
+		}
+		if i.done.Error == nil && !b.r.DryRun && !locked {
+			unlock, err := b.e.lockImports(ctx)
+			if err != nil {
+				return done, err
+			}
+			defer unlock()
+			locked = true
+			b.chunks++
+			if err := b.known.refresh(ctx); err != nil {
+				return done, err
+			}
+		}
+		if hold == nil {
+			timer := time.NewTimer(importHold)
+			defer timer.Stop()
+			hold = timer.C
+		}
+		if err := i.finish(b.known); err != nil {
+			return done, err
+		}
+		done = append(done, i.done)
 	}
-	if ended.Before(created) {
-		ended = created
+}
+
+// lockImports makes imports take turns: two of one file at once are one session. Nothing
+// else that patio does waits for it. Who waits has the queue, where a batch that wants the
+// lock back has to stand, too.
+func (e *Engine) lockImports(ctx context.Context) (unlock func(), err error) {
+	if err := e.o.Dirs.prepare(); err != nil {
+		return nil, err
 	}
-	u := i.info.Usage
-	return api.Session{
-		V: 1, ID: id, Name: sessionName(i.info.Name), Phase: api.PhaseEnded, Created: created, Ended: &ended,
-		Workspace: i.done.Workspace, SessionFile: file, ImportedFrom: i.done.Path, StartedBy: "patio sessions import",
-		Model:   api.Model{Provider: i.info.Provider, ID: i.info.ModelID, Thinking: i.info.Thinking},
-		Turns:   i.info.Counts.User,
-		Tokens:  api.Tokens{Input: int(u.Input), Output: int(u.Output), CacheRead: int(u.CacheRead), CacheWrite: int(u.CacheWrite)},
-		CostUSD: u.Cost,
-		End:     &api.End{Reason: "imported: it goes on with `patio resume " + id + "`"},
+	queue := flock.New(filepath.Join(e.o.Dirs.locks(), "import-queue.lock"), flock.SetPermissions(0o600))
+	if _, err := queue.TryLockContext(ctx, lockRetry); err != nil {
+		return nil, fmt.Errorf("lock imports: %w", err)
 	}
+	defer func() { _ = queue.Close() }()
+	lock := e.importLock()
+	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
+		return nil, fmt.Errorf("lock imports: %w", err)
+	}
+	e.recoverImports()
+	return func() { _ = lock.Close() }, nil
+}
+
+func (e *Engine) importLock() *flock.Flock {
+	return flock.New(filepath.Join(e.o.Dirs.locks(), "import.lock"), flock.SetPermissions(0o600))
 }

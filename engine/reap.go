@@ -79,6 +79,23 @@ func (e *Engine) reap(ctx context.Context, dir string, s api.Session) (api.Sessi
 	return s, true, nil
 }
 
+// reapImports ends imports that were killed. One that lives holds the lock, and ends them
+// itself.
+func (e *Engine) reapImports() {
+	if entries, err := os.ReadDir(e.o.Dirs.imports()); err != nil || len(entries) == 0 {
+		return
+	}
+	lock := e.importLock()
+	locked, err := lock.TryLock()
+	if err != nil {
+		e.o.Log.Warn("look at imports", "err", err) // the sessions can be listed all the same
+	}
+	if locked {
+		e.recoverImports()
+		_ = lock.Close()
+	}
+}
+
 func alive(pid int) bool {
 	return pid > 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }

@@ -29,6 +29,7 @@ const snapshotTimeout = 2 * time.Second
 // List returns all sessions, newest first. Those that run tell their state themselves;
 // what a crash left is reaped on the way.
 func (e *Engine) List(ctx context.Context) ([]api.Session, error) {
+	e.reapImports()
 	entries, err := os.ReadDir(e.o.Dirs.sessions())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"patio/engine/api"
+	"patio/engine/supervisor"
 	"patio/sessions"
 )
 
@@ -164,6 +165,30 @@ func sessionName(name string) string {
 		return ""
 	}
 	return name
+}
+
+// claim writes the snapshot of a session that goes on, if it is still at its end: of two
+// that resume it at once, one does.
+func (e *Engine) claim(ctx context.Context, dir string, next api.Session) error {
+	ctx, cancel := context.WithTimeout(ctx, snapshotTimeout)
+	defer cancel()
+	lock := e.lock(next.ID)
+	taken := api.Errorf(api.CodeConflict, "`patio send` talks to it", "session %s goes on already", next.ID)
+	// Whoever lists sessions may hold it for a moment; who has it longer is a supervisor.
+	if _, err := lock.TryLockContext(ctx, lockRetry); errors.Is(err, context.DeadlineExceeded) {
+		return taken
+	} else if err != nil {
+		return fmt.Errorf("claim session: %w", err)
+	}
+	defer func() { _ = lock.Close() }()
+	now, err := supervisor.ReadSession(dir)
+	if err != nil {
+		return fmt.Errorf("claim session: %w", err)
+	}
+	if !now.Phase.Final() {
+		return taken
+	}
+	return supervisor.WriteSession(dir, next)
 }
 
 // resumed is the snapshot of a session that goes on: what it did stays, how it ended goes.

@@ -37,17 +37,15 @@ func (e *Engine) Start(ctx context.Context, l *Launch, progress func(api.Session
 		return api.Session{}, err
 	}
 	dir := l.spec.Dir
-	if !l.resume {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			return api.Session{}, fmt.Errorf("make the session's directory: %w", err)
-		}
-	}
 	// The launcher is the one to blame until the supervisor has the lock: see reap.
 	l.spec.Session.SupervisorPID = os.Getpid()
-	if err := supervisor.WriteSession(dir, l.spec.Session); err != nil {
-		if l.resume {
+	if l.resume {
+		if err := e.claim(ctx, dir, l.spec.Session); err != nil {
 			return api.Session{}, err
 		}
+	} else if err := os.Mkdir(dir, 0o700); err != nil {
+		return api.Session{}, fmt.Errorf("make the session's directory: %w", err)
+	} else if err := supervisor.WriteSession(dir, l.spec.Session); err != nil {
 		return api.Session{}, errors.Join(err, os.RemoveAll(dir))
 	}
 	s, err := e.supervise(ctx, l, progress)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/google/renameio/v2"
@@ -60,7 +61,7 @@ func Copy(from, to string, o CopyOptions) (Copied, error) {
 		return Copied{}, err
 	}
 	defer func() { _ = in.Close() }()
-	out, err := renameio.NewPendingFile(to, renameio.WithPermissions(0o600))
+	out, err := renameio.NewPendingFile(to, renameio.WithTempDir(filepath.Dir(to)), renameio.WithPermissions(0o600))
 	if err != nil {
 		return Copied{}, fmt.Errorf("copy session file: %w", err)
 	}

@@ -109,7 +109,7 @@ func keepCopy(path, to string) error {
 		return fmt.Errorf("keep a copy of the session file: %w", err)
 	}
 	defer func() { _ = in.Close() }()
-	out, err := renameio.NewPendingFile(to, renameio.WithPermissions(0o600))
+	out, err := renameio.NewPendingFile(to, renameio.WithTempDir(filepath.Dir(to)), renameio.WithPermissions(0o600))
 	if err != nil {
 		return fmt.Errorf("keep a copy of the session file: %w", err)
 	}

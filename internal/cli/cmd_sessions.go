@@ -252,7 +252,7 @@ func exportTo(path string, force bool, write func(io.Writer) error) error {
 	if _, err := os.Lstat(path); err == nil && !force {
 		return api.Errorf(api.CodeConflict, "use --force to overwrite it", "%s is there already", path)
 	}
-	out, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o600))
+	out, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(0o600))
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
