@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"patio/engine"
@@ -22,6 +23,16 @@ type app struct {
 	// parsed is set once the flags are known, and jsonErrors then says how errors look.
 	parsed     bool
 	jsonErrors bool
+
+	// root is the tree of commands, whose flags the configuration file can set.
+	root *cobra.Command
+	// read is the configuration file once it was read, and readErr why it can't be used.
+	// goOn says that the command does without it then.
+	read    *settings
+	readErr error
+	goOn    bool
+	// origins says where the values of the command's flags come from, by their names.
+	origins map[string]origin
 
 	eng *engine.Engine
 }
@@ -40,7 +51,13 @@ func (a *app) engine() (*engine.Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find patio's own executable: %w", err)
 	}
-	a.eng = engine.New(engine.Options{Dirs: dirs, Executable: executable, Environ: os.Environ(), Log: a.log()})
+	s, err := a.settings()
+	if err != nil && !a.goOn {
+		return nil, err
+	}
+	a.eng = engine.New(engine.Options{
+		Dirs: dirs, Executable: executable, Environ: os.Environ(), SessionDirs: s.SessionDirs, Log: a.log(),
+	})
 	return a.eng, nil
 }
 

@@ -130,58 +130,104 @@ func below(path, dir string) bool {
 	return err == nil && filepath.IsLocal(rest)
 }
 
-// importFiles imports one file after the other and tells of each at once: a scan of
-// thousands takes a while.
+// importFiles imports the files and tells of each as it is done: thousands take a while.
+// What is wrong with those that are refused comes last, or it would scroll away.
 func (a *app) importFiles(ctx context.Context, e *engine.Engine, paths []string, r engine.ImportRequest, o *output) error {
-	results := []engine.Imported{}
+	progress := a.importProgress(len(paths))
+	results, refused := []engine.Imported{}, []engine.Imported{}
 	counts := map[engine.ImportStatus]int{}
-	var refusal *api.Error
-	for n, path := range paths {
-		if ctx.Err() != nil {
-			return causeOf(ctx, ctx.Err())
-		}
-		done, err := e.Import(ctx, path, r)
-		if err != nil {
-			return causeOf(ctx, err)
-		}
+	told := 0
+	err := e.ImportMany(ctx, paths, r, func(n int, done engine.Imported) error {
 		counts[done.Status]++
-		if done.Error != nil {
-			refusal = done.Error
+		told++
+		if done.Status == engine.ImportRefused {
+			refused = append(refused, done)
 		}
 		if o.format != outputTable {
 			results = append(results, done)
-			continue
+			progress.step()
+			return nil
 		}
-		counter := ""
-		if len(paths) > 1 {
-			counter = fmt.Sprintf("[%d/%d] ", n+1, len(paths))
-		}
-		if err := a.writeImported(counter, done); err != nil {
-			return err
-		}
-	}
+		return progress.line(func() error { return a.writeImported(progress.counter(n), done, len(paths) == 1) })
+	})
+	progress.end()
 	if o.format != outputTable {
-		if err := o.object(a, results, nil); err != nil {
-			return err
+		// What was done is told of even when it was not all.
+		if encodeErr := o.object(a, results, nil); encodeErr != nil && err == nil {
+			err = encodeErr
+		}
+	} else if len(paths) > 1 {
+		if writeErr := a.writeRefused(refused); writeErr != nil && err == nil {
+			err = writeErr
 		}
 	}
-	switch refused := counts[engine.ImportRefused]; {
-	case refused == 1 && len(paths) == 1:
-		return refusal
-	case refused > 0:
-		return api.Errorf(api.CodeConfig, "`patio sessions check FILE` says what is wrong with one", "%d of %d files were refused", refused, len(paths))
-	case o.format == outputTable && len(paths) != 1:
-		a.note("%d files: %d imported, %d known before", len(paths), counts[engine.ImportDone], counts[engine.ImportKnown])
+	if o.format == outputTable && (len(paths) != 1 || err != nil) {
+		a.note("%s", importSummary(len(paths), told, counts))
+	}
+	switch {
+	case err != nil:
+		return causeOf(ctx, err)
+	case len(refused) == 1 && len(paths) == 1:
+		return refused[0].Error
+	case len(refused) > 0:
+		return api.Errorf(api.CodeConfig, "`patio sessions check FILE` says what is wrong with one", "%d of %d files were refused", len(refused), len(paths))
 	}
 	return nil
 }
 
-func (a *app) writeImported(counter string, done engine.Imported) error {
-	w := a.display()
-	if _, err := fmt.Fprintf(w, "%s%s: %s %s\n", counter, cleanLine(done.Path), done.Status, done.Session); err != nil {
+// importSummary says what became of how many files; zeros are left out but for the first.
+func importSummary(total, told int, counts map[engine.ImportStatus]int) string {
+	text := fmt.Sprintf("%d files", total)
+	if total == 1 {
+		text = "1 file"
+	}
+	if told < total {
+		text = fmt.Sprintf("%d of %s done", told, text)
+	}
+	first := engine.ImportDone
+	if counts[engine.ImportWould] > 0 {
+		first = engine.ImportWould
+	}
+	text += fmt.Sprintf(": %d %s", counts[first], first)
+	if n := counts[engine.ImportKnown]; n > 0 {
+		text += fmt.Sprintf(", %d known before", n)
+	}
+	if n := counts[engine.ImportRefused]; n > 0 {
+		text += fmt.Sprintf(", %d refused", n)
+	}
+	if told < total {
+		text += "; the same command goes on with the others"
+	}
+	return text
+}
+
+func (a *app) writeRefused(refused []engine.Imported) error {
+	if len(refused) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintln(a.display(), "\nRefused:"); err != nil {
 		return err
 	}
-	if done.Status == engine.ImportKnown {
+	for _, done := range refused {
+		if err := a.writeImported("", done, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeImported writes one line for a file, and one for each note. What is wrong with one
+// that was refused comes with details.
+func (a *app) writeImported(counter string, done engine.Imported, details bool) error {
+	w := a.display()
+	line := fmt.Sprintf("%s%s: %s", counter, cleanLine(done.Path), done.Status)
+	if done.Session != "" {
+		line += " " + done.Session
+	}
+	if _, err := fmt.Fprintln(w, line); err != nil {
+		return err
+	}
+	if done.Status == engine.ImportRefused && !details {
 		return nil
 	}
 	if err := writeProblems(w, "  ", done.Problems); err != nil {

@@ -30,7 +30,7 @@ func planCommand(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		l, err := e.Plan(cmd.Context(), launch.request(workspaceArgument(args), "patio plan"))
+		l, err := a.plan(cmd.Context(), e, launch.request(workspaceArgument(args), "patio plan"))
 		if err != nil {
 			return err
 		}

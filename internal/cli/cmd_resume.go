@@ -18,8 +18,9 @@ func resumeCommand(a *app) *cobra.Command {
 		Short: "Go on with an ended session, or with a session file of Pi's",
 		Long: `resume starts a sandbox for a session that has ended, or for a session file that any Pi
 wrote, and goes on with its conversation: in its directory, with its model and thinking
-level, unless flags say otherwise. The file keeps its path. Before Pi has it, a torn last
-line is cut off and kept beside it, and a file of the oldest version is kept as a copy.
+level, unless flags or a --profile say otherwise. The file keeps its path. Before Pi has
+it, a torn last line is cut off and kept beside it, and a file of the oldest version is
+kept as a copy.
 
 A project that has moved is given with --cwd. Pi works where the file says, so the
 conversation then goes on in a copy of the file, and the original stays as it is.`,
@@ -32,11 +33,12 @@ conversation then goes on in a copy of the file, and the original stays as it is
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print the id only")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		r := launch.request(cwd, "patio resume")
-		// The conversation's own model beats the environment's default.
-		if !cmd.Flags().Changed("model") {
+		// The conversation's own model beats the defaults of the environment and the
+		// configuration file.
+		if !a.explicitly(cmd.Flags(), "model") {
 			r.Model = ""
 		}
-		if !cmd.Flags().Changed("thinking") {
+		if !a.explicitly(cmd.Flags(), "thinking") {
 			r.Thinking = ""
 		}
 		return a.resume(cmd.Context(), args[0], r, prompt, resend, quiet)
@@ -51,6 +53,9 @@ func (a *app) resume(ctx context.Context, ref string, r engine.Request, prompt s
 	}
 	launch, err := e.PlanResume(ctx, ref, r)
 	if err != nil {
+		return err
+	}
+	if err := a.guardSettings(launch.Session.Workspace); err != nil {
 		return err
 	}
 	unanswered, err := e.Unanswered(ctx, launch.Session.ID)

@@ -55,7 +55,7 @@ question that nobody can answer · 130 interrupted.`,
 	f.StringVar(&r.session, "session", "", "prompt this running session instead of starting one")
 	f.BoolVarP(&r.quiet, "quiet", "q", false, "don't tell on stderr what Pi does")
 	fromEnvironment(f, "timeout")
-	for _, name := range []string{"name", "model", "thinking", "allow", "limit", "image", "platform", "workspace", "keep"} {
+	for _, name := range []string{"name", "model", "thinking", "allow", "limit", "image", "platform", "profile", "workspace", "keep"} {
 		cmd.MarkFlagsMutuallyExclusive("session", name)
 	}
 	if err := cmd.RegisterFlagCompletionFunc("session", a.completeSessions(false, live)); err != nil {

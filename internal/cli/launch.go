@@ -15,10 +15,11 @@ import (
 	"patio/sandbox/runsc"
 )
 
-// launchFlags are the flags that describe a session, the same for new, run and plan.
+// launchFlags are the flags that describe a session, the same for new, run, resume and
+// plan.
 type launchFlags struct {
-	name, model, thinking, image, platform string
-	allow, limits                          []string
+	name, model, thinking, image, platform, profile string
+	allow, limits                                   []string
 }
 
 func addLaunchFlags(cmd *cobra.Command) *launchFlags {
@@ -29,17 +30,19 @@ func addLaunchFlags(cmd *cobra.Command) *launchFlags {
 	f.StringVar(&l.model, "model", "", "PROVIDER/MODEL; demo/tour needs no key")
 	f.StringVar(&l.thinking, "thinking", "", "thinking level: "+strings.Join(pi.ThinkingLevels, ", "))
 	f.StringSliceVar(&l.allow, "allow", nil, "let the sandbox reach HOST[:PORT] (443 when no port); may be repeated")
-	f.StringSliceVar(&l.limits, "limit", nil, "KEY=VALUE, such as memory=4G; the keys are "+strings.Join(names, ", ")+"; may be repeated")
+	f.StringSliceVar(&l.limits, limitFlag, nil, "KEY=VALUE, such as memory=4G; the keys are "+strings.Join(names, ", ")+"; may be repeated")
 	f.StringVar(&l.image, "image", "", "image to use: the beginning of its digest, or pi-VERSION")
 	f.StringVar(&l.platform, "platform", "", "how gVisor catches system calls: systrap (default) or kvm")
-	fromEnvironment(f, "model", "thinking", "allow", "limit", "image", "platform")
+	f.StringVar(&l.profile, profileFlag, "", "take what other flags leave open from this profile of the configuration file")
+	fromEnvironment(f, profileFlag, "model", "thinking", "allow", limitFlag, "image", "platform")
+	completeProfile(cmd)
 	completeFlag(cmd, "thinking", pi.ThinkingLevels...)
 	completeFlag(cmd, "platform", runsc.Systrap, runsc.KVM)
 	var keys []string
 	for i, n := range names {
 		keys = append(keys, n+"=\t"+help[i])
 	}
-	completeFlag(cmd, "limit", keys...)
+	completeFlag(cmd, limitFlag, keys...)
 	var models []string
 	for _, m := range demo.Models() {
 		models = append(models, demo.Provider+"/"+m.ID+"\t"+m.Name)
@@ -62,11 +65,20 @@ func (a *app) launch(ctx context.Context, r engine.Request) (api.Session, error)
 	if err != nil {
 		return api.Session{}, err
 	}
-	launch, err := e.Plan(ctx, r)
+	launch, err := a.plan(ctx, e, r)
 	if err != nil {
 		return api.Session{}, err
 	}
 	return a.start(ctx, e, launch)
+}
+
+// plan plans a session whose sandbox can't write patio's configuration.
+func (a *app) plan(ctx context.Context, e *engine.Engine, r engine.Request) (*engine.Launch, error) {
+	launch, err := e.Plan(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return launch, a.guardSettings(launch.Session.Workspace)
 }
 
 // workspaceArgument is the directory that a command works in.

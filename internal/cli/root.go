@@ -37,6 +37,7 @@ In a project:          patio run --model PROVIDER/MODEL "fix the failing test"`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.bare(cmd) },
 	}
+	a.root = root
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError(fmt.Sprintf("`%s --help` lists the flags", cmd.CommandPath()), "%w", err)
 	})
@@ -76,10 +77,10 @@ func (a *app) bare(cmd *cobra.Command) error {
 	return &exitStatus{exitCode(api.CodeUsage)}
 }
 
-// prepare runs before every command: the environment fills in flags, and flags that are
-// the same everywhere take effect.
+// prepare runs before every command: the environment and the configuration file fill in
+// flags, and flags that are the same everywhere take effect.
 func (a *app) prepare(cmd *cobra.Command) error {
-	if err := a.bindEnvironment(cmd.Flags()); err != nil {
+	if err := a.applySettings(cmd); err != nil {
 		return err
 	}
 	a.parsed = true
@@ -132,11 +133,11 @@ func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// envAnnotation marks a flag that the environment can set.
+// envAnnotation marks a flag that the environment and the configuration file can set.
 const envAnnotation = "patio_environment"
 
-// fromEnvironment lets PATIO_NAME set the flag NAME when the command line doesn't, and
-// says so in the help. Only flags that describe a session or its output take part: an
+// fromEnvironment lets PATIO_NAME, and NAME in the configuration file, set the flag NAME
+// when the command line doesn't, and says so in the help. Only flags that describe a session or its output take part: an
 // exported variable must not answer --force.
 func fromEnvironment(flags *pflag.FlagSet, names ...string) {
 	for _, name := range names {
@@ -150,22 +151,60 @@ func fromEnvironment(flags *pflag.FlagSet, names ...string) {
 	}
 }
 
-func (a *app) bindEnvironment(flags *pflag.FlagSet) error {
+// bindFlags fills in the flags that the command line doesn't set: from the environment,
+// the profile, or the file, in this order.
+func (a *app) bindFlags(flags *pflag.FlagSet, s *settings) error {
+	a.origins = map[string]origin{}
 	var errs []error
-	flags.VisitAll(func(f *pflag.Flag) {
+	bind := func(f *pflag.Flag, profile string) {
 		variable := f.Annotations[envAnnotation]
-		if f.Changed || len(variable) == 0 {
+		if len(variable) == 0 {
 			return
 		}
-		value, ok := a.lookupEnv(variable[0])
-		if !ok || value == "" {
+		if f.Changed {
+			a.origins[f.Name] = origin{From: fromFlag}
 			return
 		}
-		// Past the flag set, for which it would be as if the user had typed it: a variable
-		// that is always there must not clash with a flag that excludes this one.
-		if err := f.Value.Set(value); err != nil {
-			errs = append(errs, usageError("unset it or correct it", "%s: %w", variable[0], err))
+		value, from := a.resolve(s, f.Name, variable[0], profile)
+		a.origins[f.Name] = from
+		if err := setFlag(f, value, from); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	profile := ""
+	if f := flags.Lookup(profileFlag); f != nil {
+		bind(f, "")
+		profile = f.Value.String()
+	}
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Name != profileFlag {
+			bind(f, profile)
 		}
 	})
 	return errors.Join(errs...)
+}
+
+// setFlag gives a flag its value past the flag set, for which it would be as if the user
+// had typed it: a value that is always there must not clash with a flag that excludes
+// this one.
+func setFlag(f *pflag.Flag, value setting, from origin) error {
+	if from.From == fromDefault {
+		return nil
+	}
+	if from.From == fromVariable {
+		if err := f.Value.Set(value.values[0]); err != nil {
+			return usageError("unset it or correct it", "%s: %w", from.Where, err)
+		}
+		return nil
+	}
+	var err error
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		err = list.Replace(value.values)
+	} else if v := value.values[0]; v != "" || f.Value.Type() == "string" {
+		err = f.Value.Set(v)
+	}
+	if err != nil {
+		return api.Errorf(api.CodeConfig, "`patio config edit` opens it", "%s, line %d: %s: %w", settingsName, from.Line, f.Name, err)
+	}
+	return nil
 }
