@@ -13,12 +13,20 @@ import (
 	"patio/sessions/catalog"
 )
 
-// SessionFiles lists Pi's session files: those of the caller's own Pi, patio's, and of
-// the directories that the options and the caller name. What can't be looked at is among the list's problems.
-func (e *Engine) SessionFiles(ctx context.Context, extra ...string) (catalog.List, error) {
+// SessionCatalog says where Pi's session files are: those of the caller's own Pi, patio's,
+// and of the directories that the options and the caller name. It is good even when the
+// error isn't nil: that tells which directories were left out.
+func (e *Engine) SessionCatalog(extra ...string) (catalog.Options, error) {
 	p := planner{e: e}
-	roots, rootsErr := catalog.Roots(p.getenv, e.o.Dirs.piSessions(), slices.Concat(e.o.SessionDirs, extra)...)
-	list, err := catalog.Scan(ctx, catalog.Options{Roots: roots, Index: filepath.Join(e.o.Dirs.Cache, "sessions.index")})
+	roots, err := catalog.Roots(p.getenv, e.o.Dirs.piSessions(), slices.Concat(e.o.SessionDirs, extra)...)
+	return catalog.Options{Roots: roots, Index: filepath.Join(e.o.Dirs.Cache, "sessions.index")}, err
+}
+
+// SessionFiles lists the files of SessionCatalog. What can't be looked at is among the
+// list's problems.
+func (e *Engine) SessionFiles(ctx context.Context, extra ...string) (catalog.List, error) {
+	options, rootsErr := e.SessionCatalog(extra...)
+	list, err := catalog.Scan(ctx, options)
 	if err != nil {
 		return list, err
 	}
