@@ -81,6 +81,7 @@ golden:
 
 # One line a figure: NAME: VALUE UNIT, RATIO to WHAT. BENCH=start runs one of them.
 bench: setup
+	@internal/setup/packages.sh bench
 	@$(GO) run ./internal/bench $(BENCH)
 
 clean:

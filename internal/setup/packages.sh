@@ -4,6 +4,7 @@
 #   packages.sh run      to run sessions
 #   packages.sh build    also to build patio, runsc and the image
 #   packages.sh check    also to run every test and check
+#   packages.sh bench    also what the benchmarks compare with
 #
 # It says which ones and why, and asks before it uses sudo; root and CI aren't asked.
 # A program that is there already counts, wherever it came from.
@@ -20,7 +21,7 @@ need() { # COMMAND PACKAGE WHY
 }
 
 need newuidmap uidmap "maps user ids, so that a sandbox needs no root"
-if [ "$level" = build ] || [ "$level" = check ]; then
+if [ "$level" != run ]; then
 	need mmdebstrap mmdebstrap "makes the sandbox image's Debian"
 	need mkfs.erofs erofs-utils "packs the image into one file"
 	need npm npm "installs Pi into the image, from package-lock.json"
@@ -33,6 +34,10 @@ if [ "$level" = check ]; then
 	[ -e /usr/include/stdlib.h ] || { missing+=(libc6-dev) && reasons+=("  libc6-dev: the race detector needs C headers"); }
 	need shellcheck shellcheck "checks the shell scripts"
 	need tmux tmux "tests of the terminal"
+fi
+
+if [ "$level" = bench ]; then
+	need rg ripgrep "the search that patio's is compared with"
 fi
 
 # Any Go since 1.21 fetches by itself the version that go.mod asks for.
