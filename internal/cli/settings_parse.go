@@ -46,7 +46,7 @@ func parseSettings(text []byte, flags map[string]settable, home string) (*settin
 	s := &settings{Values: map[string]setting{}, Profiles: map[string]map[string]setting{}}
 	p.root(s, root)
 	slices.SortStableFunc(p.problems, func(a, b settingsProblem) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
 	})
 	return s, p.problems
 }

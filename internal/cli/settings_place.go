@@ -86,6 +86,7 @@ func findPlaces(text []byte) places {
 			table = keys(nil, e.Key())
 		case unstable.KeyValue:
 			value(keys(table, e.Key()), e.Value())
+		default: // comments; nothing else stands at the top
 		}
 	}
 	return p

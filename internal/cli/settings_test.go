@@ -139,10 +139,10 @@ func TestExplicitly(t *testing.T) {
 func TestUnknownProfile(t *testing.T) {
 	path := settingsHome(t)
 	writeSettings(t, path, "[profiles.work]\n[profiles.home]\n")
-	_, _, err := applied(t, nil, "run", "--profile=wrok")
+	_, _, err := applied(t, nil, "run", "--profile=wrk")
 	e := classify(err)
 	require.Equal(t, api.CodeConfig, e.Code)
-	require.Equal(t, `no profile "wrok" in `+path, e.Message)
+	require.Equal(t, `no profile "wrk" in `+path, e.Message)
 	require.Equal(t, "there are: home, work", e.Hint)
 
 	writeSettings(t, path, "")
@@ -159,7 +159,7 @@ func TestSettingsProblems(t *testing.T) {
 		"long line":            {"a = " + strings.Repeat("x", 500), "1:5: unexpected character U+0078 'x' at start of value: a = " + strings.Repeat("x", 75) + "…"},
 		"key twice":            {"model = 'a/b'\nmodel = 'c/d'", `2:1: key model is already defined: model = 'c/d'`},
 		"table twice":          {"[tui]\n[tui]", `2:2: table tui already exists: [tui]`},
-		"unknown key":          {"\nmodle = 'a/b'", `2:1: unknown key "modle": did you mean "model"?`},
+		"unknown key":          {"\nmodell = 'a/b'", `2:1: unknown key "modell": did you mean "model"?`},
 		"swapped letters":      {"alolw = []", `1:1: unknown key "alolw": did you mean "allow"?`},
 		"capitals":             {"MODEL = 'a/b'", `1:1: unknown key "MODEL": did you mean "model"?`},
 		"flag of no setting":   {"force = true", `1:1: unknown key "force": the keys here are allow, image, limit, model, output, platform, profile, thinking, timeout, session_dirs, profiles, tui`},
