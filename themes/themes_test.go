@@ -7,7 +7,9 @@ import (
 	"strconv"
 	"testing"
 
+	"charm.land/lipgloss/v2"
 	"github.com/alecthomas/chroma/v2/styles"
+	"github.com/charmbracelet/colorprofile"
 	"github.com/stretchr/testify/require"
 )
 
@@ -30,6 +32,18 @@ func luminance(t *testing.T, hex string) float64 {
 func contrast(t *testing.T, a, b string) float64 {
 	x, y := luminance(t, a), luminance(t, b)
 	return (math.Max(x, y) + 0.05) / (math.Min(x, y) + 0.05)
+}
+
+// farthest is how far the channels of a colour are from those of the one that stands for it
+// among 256.
+func farthest(t *testing.T, hex string) (worst int) {
+	t.Helper()
+	r, g, b, _ := lipgloss.Color(hex).RGBA()
+	r2, g2, b2, _ := colorprofile.ANSI256.Convert(lipgloss.Color(hex)).RGBA()
+	for _, pair := range [][2]uint32{{r, r2}, {g, g2}, {b, b2}} {
+		worst = max(worst, int(pair[0]>>8)-int(pair[1]>>8), int(pair[1]>>8)-int(pair[0]>>8))
+	}
+	return worst
 }
 
 func TestBuiltinPalettesCanBeRead(t *testing.T) {
@@ -64,6 +78,10 @@ func TestBuiltinPalettesCanBeRead(t *testing.T) {
 				require.GreaterOrEqual(t, contrast(t, c, p.Surface), 4.5, "%s on the surface", c)
 			}
 			require.GreaterOrEqual(t, contrast(t, p.Text, p.Selection), 4.5, "text on the selection")
+			// tmux and older terminals have 256 colours, where a dark blue grey can become blue.
+			for _, c := range []string{p.Surface, p.Selection} {
+				require.Less(t, farthest(t, c), 32, "%s among 256 colours", c)
+			}
 		})
 		if !p.Dark {
 			light++

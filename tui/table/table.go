@@ -213,11 +213,11 @@ func (t *Table) widths() []int {
 				flex += c.Flex
 			}
 		}
-		if total-1 <= t.width-2 || rank <= 0 {
+		if total <= t.width-2 || rank <= 0 {
 			break
 		}
 	}
-	left := t.width - 2 - (total - 1)
+	left := t.width - 2 - total
 	for i, c := range t.columns {
 		if w[i] > 0 && c.Flex > 0 && left > 0 {
 			share := left * c.Flex / flex
