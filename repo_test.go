@@ -31,7 +31,7 @@ var layers = []struct {
 	{"patio/themes", nil, "palettes are data"},
 	{"patio/tui", []string{"patio/tui", "patio/engine/api", "patio/engine/journal", "patio/sessions", "patio/themes"}, "the terminal UI talks to the wire only"},
 	{"patio/internal/cli", []string{"patio"}, ""},
-	{"patio/internal", []string{"patio/internal", "patio/engine", "patio/sandbox", "patio/sessions"}, "tools are not the product"},
+	{"patio/internal", []string{"patio/internal", "patio/engine", "patio/sandbox", "patio/sessions", "patio/tui"}, "tools are not the product"},
 	{"patio", []string{"patio/internal/cli", "patio/sandbox/sandboxtest", "patio/engine/api"}, "main is os.Exit and nothing else"},
 }
 

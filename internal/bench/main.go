@@ -26,6 +26,7 @@ var benchmarks = []benchmark{
 	{"stream", benchStream},
 	{"gateway", benchGateway},
 	{"scan", benchScan},
+	{"ui", benchUI},
 }
 
 // settings are what every benchmark is given.

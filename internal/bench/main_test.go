@@ -17,9 +17,9 @@ func TestChoose(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"none": {nil, []string{"start", "stream", "gateway", "scan"}},
-		"dot":  {[]string{"."}, []string{"start", "stream", "gateway", "scan"}},
-		"all":  {[]string{"all"}, []string{"start", "stream", "gateway", "scan"}},
+		"none": {nil, []string{"start", "stream", "gateway", "scan", "ui"}},
+		"dot":  {[]string{"."}, []string{"start", "stream", "gateway", "scan", "ui"}},
+		"all":  {[]string{"all"}, []string{"start", "stream", "gateway", "scan", "ui"}},
 		"some": {[]string{"gateway", "start"}, []string{"gateway", "start"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestChoose(t *testing.T) {
 		})
 	}
 	_, err := choose([]string{"sart"})
-	require.EqualError(t, err, `no benchmark "sart": all, start, stream, gateway, scan`)
+	require.EqualError(t, err, `no benchmark "sart": all, start, stream, gateway, scan, ui`)
 }
 
 func TestUsage(t *testing.T) {

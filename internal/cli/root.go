@@ -56,7 +56,7 @@ In a project:          patio run --model PROVIDER/MODEL "fix the failing test"`,
 		commands []*cobra.Command
 	}{
 		{groupSession, []*cobra.Command{newCommand(a), runCommand(a), resumeCommand(a), lsCommand(a), stopCommand(a), rmCommand(a), planCommand(a), demoCommand(a)}},
-		{groupTalk, []*cobra.Command{sendCommand(a), abortCommand(a), waitCommand(a), execCommand(a), rpcCommand(a)}},
+		{groupTalk, []*cobra.Command{attachCommand(a), sendCommand(a), abortCommand(a), waitCommand(a), execCommand(a), rpcCommand(a)}},
 		{groupWatch, []*cobra.Command{inspectCommand(a), logsCommand(a), statsCommand(a), topCommand(a), sessionsCommand(a)}},
 		{groupMachine, []*cobra.Command{imageCommand(a), doctorCommand(a), configCommand(a), versionCommand(a)}},
 	} {
@@ -68,8 +68,11 @@ In a project:          patio run --model PROVIDER/MODEL "fix the failing test"`,
 	return root
 }
 
-// bare is patio without a command. The terminal UI opens here once there is one.
+// bare is patio without a command: the terminal UI, where there is a terminal.
 func (a *app) bare(cmd *cobra.Command) error {
+	if a.screen() {
+		return a.openUI(cmd.Context(), "", false)
+	}
 	cmd.SetOut(a.errors())
 	if err := cmd.Help(); err != nil {
 		return err

@@ -48,6 +48,12 @@ type Typist interface{ Typing() bool }
 // Cursored is a pane that shows the terminal's cursor, relative to its corner; nil hides it.
 type Cursored interface{ Cursor() *tea.Cursor }
 
+// Escaper is a pane in which esc may close something of its own before it leaves the screen.
+type Escaper interface{ Escapes() bool }
+
+// TickMsg goes to a visible Ticker after its Tick, so that it can ask for something.
+type TickMsg struct{}
+
 // Ticker is a pane that animates.
 type Ticker interface {
 	// Tick is called about ten times a second while the pane is visible.
