@@ -87,7 +87,7 @@ func TestTerminalUI(t *testing.T) {
 	m.keys("5")
 	m.shows(p.workspace)
 	m.keys("7")
-	m.shows("node")
+	m.shows("1 process", "pi")
 	m.keys("C-]")
 	m.shows("1 session goes on")
 	require.Contains(t, p.ok("ls"), id, "leaving ends nothing")

@@ -203,7 +203,7 @@ func TestRecall(t *testing.T) {
 	d.press("down")
 	require.Equal(t, "my draft", d.c.ed.text())
 	// What was changed on the way is still there.
-	d.press("up", "up")
+	d.press("up", "up", "up")
 	d.typed("!")
 	d.press("up", "down")
 	require.Equal(t, "twice!", d.c.ed.text())

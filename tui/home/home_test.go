@@ -10,9 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"patio/engine/api"
-	"patio/sandbox/limits"
-	"patio/sandbox/mounts"
-	"patio/sandbox/network/policy"
 	"patio/themes"
 	"patio/tui/pane"
 	"patio/tui/style"
@@ -28,14 +25,14 @@ func at(d time.Duration) *time.Time {
 // some are sessions in every state there is.
 func some(step int) []api.Session {
 	plan := api.Plan{
-		Limits: limits.Limits{Memory: 2 << 30, CPUs: 2},
-		Mounts: []mounts.Mount{
-			mounts.At("/work/shop", mounts.ReadWrite, "workspace"), mounts.At("/work/shop/.git", mounts.ReadOnly, "repository"),
-			mounts.At("/srv/pi/skills", mounts.ReadOnly, "skills"),
+		Limits: api.Limits{Memory: 2 << 30, CPUs: 2},
+		Mounts: []api.Mount{
+			api.MountAt("/work/shop", api.ReadWrite, "workspace"), api.MountAt("/work/shop/.git", api.ReadOnly, "repository"),
+			api.MountAt("/srv/pi/skills", api.ReadOnly, "skills"),
 		},
-		Egress: []policy.Rule{
-			{Host: "api.anthropic.com", Port: 443, Action: policy.ActionAllow},
-			{Host: "registry.npmjs.org", Port: 443, Action: policy.ActionAllow},
+		Egress: []api.Rule{
+			{Host: "api.anthropic.com", Port: 443, Action: api.ActionAllow},
+			{Host: "registry.npmjs.org", Port: 443, Action: api.ActionAllow},
 		},
 	}
 	sonnet := api.Model{Provider: "anthropic", ID: "claude-sonnet-4-5", Thinking: "medium", ContextWindow: 200_000}
@@ -46,7 +43,7 @@ func some(step int) []api.Session {
 			MemoryLimit: 2 << 30, Pids: 14, PidsLimit: 512, NetworkIn: 3 << 20, NetworkOut: 410 << 10,
 		}
 	}
-	return []api.Session{
+	all := []api.Session{
 		{
 			ID: "k3v9qa2d", Name: "checkout", Phase: api.PhaseReady, Activity: api.ActivityWorking, Created: noon.Add(-42 * time.Minute),
 			Ready: at(-41 * time.Minute), Workspace: "/work/shop", Model: sonnet, Turns: 12,
@@ -82,16 +79,22 @@ func some(step int) []api.Session {
 			Error: api.Errorf(api.CodeMissing, "patio image build makes one", "there is no image"), Plan: plan,
 		},
 	}
+	for i := range all {
+		if all[i].Turns > 0 {
+			all[i].SessionFile = "/work/state/pi/" + all[i].ID + ".jsonl"
+		}
+	}
+	return all
 }
 
 func clock() time.Time { return noon }
 
 var said = []string{
-	"you: The totals are off by one cent when a discount applies. Find out why.",
-	"pi: I'll look at how the totals are made.",
-	"● bash go test ./cart/...",
-	"pi: The discount is rounded for each line, and the sum is rounded once more. I'll round the sum alone, and add a test with three lines.",
-	"● edit cart/total.go",
+	"user: The totals are off by one cent when a discount applies. Find out why.",
+	"assistant: I'll look at how the totals are made.",
+	"call: bash go test ./cart/...",
+	"assistant: The discount is rounded for each line, and the sum is rounded once more. I'll round the sum alone, and add a test with three lines.",
+	"call: edit cart/total.go",
 }
 
 func opened(w, h int, s *style.Styles) *Home {
@@ -338,8 +341,8 @@ func TestHostileTexts(t *testing.T) {
 				s.Tokens.Context = 1000
 				s.Questions = []api.Question{{Title: text, Options: []string{text}}, {Message: text}}
 				s.End, s.Error = &api.End{Reason: text}, &api.Error{Message: text, Hint: text}
-				s.Plan.Mounts = []mounts.Mount{mounts.At(text, mounts.ReadOnly, text), mounts.At(text, mounts.ReadWrite, text)}
-				s.Plan.Egress = []policy.Rule{{Host: text, Port: 1, Action: policy.ActionAllow}}
+				s.Plan.Mounts = []api.Mount{api.MountAt(text, api.ReadOnly, text), api.MountAt(text, api.ReadWrite, text)}
+				s.Plan.Egress = []api.Rule{{Host: text, Port: 1, Action: api.ActionAllow}}
 			}
 			for _, size := range screens {
 				p := opened(size[0], size[1], styles(t, themes.DefaultDark))

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"patio/engine/api"
-	"patio/sandbox/mounts"
-	"patio/sandbox/network/policy"
 	"patio/tui/chart"
 	"patio/tui/safe"
 )
@@ -157,10 +155,10 @@ func (h *Home) conversation(s *api.Session, w, height int) []string {
 	st := h.styles
 	lines := []string{"", h.heading("Last said", w)}
 	room := height - len(lines)
-	if h.preview != s.ID {
+	if h.preview != s.ID && s.SessionFile != "" {
 		return append(lines, st.Muted.Render("reading…"))
 	}
-	if len(h.lines) == 0 {
+	if h.preview != s.ID || len(h.lines) == 0 {
 		text := "nothing yet: enter opens it, to say something"
 		if s.Phase.Final() {
 			text = "nothing was said"
@@ -171,13 +169,17 @@ func (h *Home) conversation(s *api.Session, w, height int) []string {
 	var rows []string
 	for i := len(h.lines) - 1; i >= 0 && len(rows) < room; i-- {
 		wrapped := safe.Wrap(safe.Line(clip(h.lines[i])), w)
+		for j, row := range wrapped {
+			speaker, said, ok := strings.Cut(row, ": ")
+			if j > 0 || !ok || strings.ContainsRune(speaker, ' ') {
+				wrapped[j] = st.Text.Render(row)
+				continue
+			}
+			wrapped[j] = st.Header.Render(speaker+":") + " " + st.Text.Render(said)
+		}
 		rows = append(wrapped[:len(wrapped):len(wrapped)], rows...)
 	}
-	rows = rows[max(0, len(rows)-room):]
-	for _, row := range rows {
-		lines = append(lines, st.Text.Render(row))
-	}
-	return lines
+	return append(lines, rows[max(0, len(rows)-room):]...)
 }
 
 // figures are what it used.
@@ -236,7 +238,7 @@ func (h *Home) inside(s *api.Session, w int) []string {
 	lines := []string{"", h.heading("Sandbox", w)}
 	var writable, readable []string
 	for _, m := range s.Plan.Mounts {
-		if m.Mode == mounts.ReadWrite {
+		if m.Mode == api.ReadWrite {
 			writable = append(writable, mountName(m.Destination, s.Workspace, h.home))
 		} else {
 			readable = append(readable, mountName(m.Destination, s.Workspace, h.home))
@@ -265,7 +267,7 @@ func (h *Home) inside(s *api.Session, w int) []string {
 	list("reads", readable, "nothing else")
 	var allowed []string
 	for _, r := range s.Plan.Egress {
-		if r.Action == policy.ActionAllow {
+		if r.Action == api.ActionAllow {
 			r.Host = clip(r.Host)
 			allowed = append(allowed, r.String())
 		}

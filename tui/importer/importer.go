@@ -127,11 +127,12 @@ func (m *Importer) Close() error {
 // SetSessions tells which sessions there are: their files are imported already.
 func (m *Importer) SetSessions(all []api.Session) {
 	clear(m.imported)
-	for i := range all {
-		for _, path := range []string{all[i].ImportedFrom, all[i].SessionFile} {
-			if path != "" {
-				m.imported[path] = all[i].ID
-			}
+	for _, s := range all {
+		if s.ImportedFrom != "" {
+			m.imported[s.ImportedFrom] = s.ID
+		}
+		if s.SessionFile != "" {
+			m.imported[s.SessionFile] = s.ID
 		}
 	}
 }

@@ -165,7 +165,10 @@ func (m *Importer) takeReport(msg checkedMsg) tea.Cmd {
 		r.report.Problems = msg.report.Problems[:maxProblems:maxProblems]
 	}
 	r.version++
-	return m.read() // the cursor may be on another file by now
+	if about, _, ok := m.subject(); ok && about.path != msg.of.path {
+		return m.read() // the cursor went on meanwhile
+	}
+	return nil
 }
 
 // maxProblems bounds what is drawn of a report, which has a hundred of each kind.
@@ -203,10 +206,9 @@ func (r *reader) wheel(msg tea.MouseWheelMsg) {
 	if len(r.lines.all) == 0 {
 		return
 	}
-	switch msg.Button {
-	case tea.MouseWheelUp:
+	if msg.Button == tea.MouseWheelUp {
 		r.top = max(r.from()-3, 0)
-	case tea.MouseWheelDown:
+	} else if msg.Button == tea.MouseWheelDown {
 		r.top = min(r.from()+3, len(r.lines.all)-1)
 	}
 }

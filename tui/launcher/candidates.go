@@ -12,7 +12,7 @@ import (
 
 	"github.com/sahilm/fuzzy"
 
-	"patio/sandbox/limits"
+	"patio/engine/api"
 	"patio/tui/safe"
 )
 
@@ -87,7 +87,7 @@ func matching(typed string, all []string) []string {
 
 // limitKeys completes the name of the limit that is typed last.
 func limitKeys(typed string) []string {
-	names, _ := limits.Keys()
+	names, _ := api.LimitKeys()
 	at := strings.LastIndexAny(typed, " ,") + 1
 	last := typed[at:]
 	if strings.Contains(last, "=") {

@@ -39,7 +39,7 @@ func newFields() []*field {
 		fieldModel:     {label: "Model", hint: "Pi's own choice"},
 		fieldThinking:  {label: "Thinking", hint: "the model's own"},
 		fieldAllow:     {label: "Allow", hint: "hosts beside the model's"},
-		fieldLimits:    {label: "Limits", hint: "memory=4G pids=1024"},
+		fieldLimits:    {label: "Limits", hint: "such as memory=4G pids=1024"},
 		fieldProfile:   {label: "Profile", hint: "none"},
 		fieldName:      {label: "Name", hint: "none: its id"},
 	}
@@ -67,9 +67,13 @@ func (f *field) setStyles(s *style.Styles) {
 	})
 }
 
-// words are the values of a field that takes several.
+// words are the values of a field that takes several. None is nil: an empty list would
+// take the place of the configured one.
 func words(s string) []string {
-	return strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == ',' })
+	if all := strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == ',' }); len(all) > 0 {
+		return all
+	}
+	return nil
 }
 
 // homeDir is for ~; without one, paths stay as they are.

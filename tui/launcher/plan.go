@@ -7,8 +7,6 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"patio/engine/api"
-	"patio/sandbox/mounts"
-	"patio/sandbox/network/policy"
 	"patio/tui/safe"
 	"patio/tui/style"
 )
@@ -61,6 +59,9 @@ func (l *Launcher) planLines(width, height int) []string {
 		}
 		head = append(head, "")
 	}
+	if height < littleRoom && len(head) == 0 && l.top == 0 {
+		return l.inShort(width)[:min(2, max(height, 0))]
+	}
 	all := append(head, l.drawn(width)...)
 	from := max(min(l.top, len(all)-height), 0)
 	lines := append([]string(nil), all[from:min(from+height, len(all))]...)
@@ -68,6 +69,49 @@ func (l *Launcher) planLines(width, height int) []string {
 		lines[len(lines)-1] = l.styles.Muted.Render(safe.Cut(fmt.Sprintf("↓ %d more lines: pgdn", rest+1), width))
 	}
 	return lines
+}
+
+// littleRoom is the height below which a plan is told in short.
+const littleRoom = 4
+
+// inShort is the plan in two lines.
+func (l *Launcher) inShort(width int) []string {
+	st, p := l.styles, l.plan.Plan
+	writable, allowed := 0, 0
+	for _, m := range p.Mounts {
+		if m.Mode == api.ReadWrite {
+			writable++
+		}
+	}
+	for _, r := range p.Egress {
+		if r.Action == api.ActionAllow {
+			allowed++
+		}
+	}
+	unkept := 0
+	for _, e := range p.Enforced {
+		if !e.Enforced {
+			unkept++
+		}
+	}
+	hosts := fmt.Sprintf("%d hosts", allowed)
+	switch allowed {
+	case 0:
+		hosts = "no host"
+	case 1:
+		hosts = "1 host"
+	}
+	first := fmt.Sprintf("writes %d, reads %d paths · reaches %s", writable, len(p.Mounts)-writable, hosts)
+	var second []string
+	for _, c := range []struct {
+		n    int
+		text string
+	}{{len(p.LeftOut), "– %d left out"}, {unkept, "✗ %d limits not kept"}, {len(p.Notes), "! %d to note"}} {
+		if c.n > 0 {
+			second = append(second, fmt.Sprintf(c.text, c.n))
+		}
+	}
+	return []string{st.Text.Render(safe.Cut(first, width)), st.Warning.Render(safe.Cut(strings.Join(second, " · "), width))}
 }
 
 // scroll moves the plan.
@@ -147,7 +191,7 @@ func (d *drawing) plan(s *api.Session) {
 		if m.Source != m.Destination {
 			path = clip(m.Source, 4096) + " at " + clip(m.Destination, 4096)
 		}
-		if m.Mode == mounts.ReadWrite {
+		if m.Mode == api.ReadWrite {
 			d.entry("rw", &st.Warning, path, m.Reason)
 		} else {
 			d.entry("ro", &st.Good, path, m.Reason)
@@ -164,7 +208,7 @@ func (d *drawing) plan(s *api.Session) {
 		if r.Source != "" {
 			why = "from " + clip(r.Source, 300)
 		}
-		if r.Action == policy.ActionAllow {
+		if r.Action == api.ActionAllow {
 			d.entry("✓", &st.Good, r.String(), why)
 		} else {
 			d.entry("⊘", &st.Bad, "not "+r.String(), why)

@@ -38,7 +38,7 @@ func (l *Launcher) formHeight() int {
 		return l.height
 	}
 	// The plan has some lines in any case.
-	return max(min(formTop+len(l.fields)+1, l.height-3), 1)
+	return max(min(formTop+len(l.fields)+1, l.height-3), formTop+1)
 }
 
 // shownFields are the fields for which there is room, around the one with the focus.
@@ -171,7 +171,8 @@ func (l *Launcher) field(i, width int) string {
 		if planned := l.defaulted(i); planned != "" {
 			hint = planned
 		}
-		text = st.Muted.Italic(true).Render(safe.Fit(hint, max(width-inputLeft-1, 0)))
+		// In brackets, for those who can't tell it from text by its colour.
+		text = st.Muted.Italic(true).Render("(" + safe.Fit(hint, max(width-inputLeft-3, 0)) + ")")
 	}
 	return safe.Pad(mark+label+safe.Cut(text, max(width-inputLeft-1, 0)), width)
 }

@@ -107,6 +107,9 @@ func (t *Traffic) Typing() bool {
 	return t.typing || t.detail != nil && t.detail.tree.Typing()
 }
 
+// Escapes implements pane.Escaper.
+func (t *Traffic) Escapes() bool { return t.detail != nil || t.typing || t.filter.text != "" }
+
 // SetSession implements pane.Follower.
 func (t *Traffic) SetSession(s api.Session) {
 	t.session, t.phase = s.ID, s.Phase
@@ -178,7 +181,8 @@ func (t *Traffic) setFilter(f filter) tea.Cmd {
 		return t.advance()
 	}
 	t.want = t.selected()
-	if len(t.list.entries) <= maxCachedEntries && !t.filter.deep {
+	// What a text finds isn't kept: each letter typed is a filter.
+	if len(t.list.entries) <= maxCachedEntries && t.filter.text == "" {
 		t.cached = append(t.cached, t.list)
 		if len(t.cached) > maxCached {
 			t.cached = append(t.cached[:0], t.cached[1:]...)

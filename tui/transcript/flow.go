@@ -18,7 +18,7 @@ const (
 // each frame: their sizes bound what a frame costs. Colouring code costs most.
 const (
 	maxPart  = 2 << 10
-	maxTable = 3 << 10
+	maxTable = 2 << 10
 	maxCode  = 900
 )
 
@@ -236,7 +236,7 @@ func (f *flow) line(start, end int) {
 		return
 	case column == 0 && f.blank:
 		f.freeze(start)
-		start, end = 0, end-start
+		end -= start
 	case column == 0 && start > maxPart && !strings.HasPrefix(trimmed, "|"), start > maxTable && f.fence == "":
 		f.split(start, &end)
 	}
@@ -425,10 +425,10 @@ func (f *flow) left() int {
 func (f *flow) all() string {
 	var b strings.Builder
 	for i, p := range f.parts {
-		switch {
-		case p.kind == partGap:
+		switch p.kind {
+		case partGap:
 			b.WriteString("\n[… " + bytesOf(p.left) + " left out …]\n")
-		case p.kind == partCode:
+		case partCode:
 			if i == 0 || f.parts[i-1].kind != partCode || !p.tight {
 				b.WriteString("```" + p.lang + "\n")
 			}
@@ -440,7 +440,7 @@ func (f *flow) all() string {
 				}
 				b.WriteString("```\n")
 			}
-		default:
+		case partPlain, partMarkdown:
 			b.WriteString(f.source(p)[p.again:])
 		}
 	}

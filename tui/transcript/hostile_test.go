@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/require"
@@ -168,6 +169,12 @@ func FuzzView(f *testing.F) {
 	tr.SetStyles(stylesOf(f, "patio-dark"))
 	f.Fuzz(func(t *testing.T, s string, width, cut uint8) {
 		w := int(width)%180 + 1
+		from := time.Now()
+		defer func() {
+			if d := time.Since(from); d > 3*time.Second {
+				t.Errorf("%d bytes took %s", len(s), d)
+			}
+		}()
 		tr.Clear()
 		tr.SetSize(w, 24)
 		p := &tape{t: t}

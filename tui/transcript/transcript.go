@@ -68,7 +68,7 @@ func New(now func() time.Time) *Transcript {
 		now = time.Now
 	}
 	t := &Transcript{now: now, follow: true, drawing: 1, keys: newKeys()}
-	t.story.reset()
+	t.reset()
 	return t
 }
 
@@ -126,7 +126,7 @@ func (t *Transcript) Clear() {
 	t.chosen, t.follow = false, true
 	t.rows = nil
 	t.cached, t.drawnSegments = 0, nil
-	t.story.reset()
+	t.reset()
 }
 
 // inner is the width beside the marks at the left.
@@ -212,6 +212,4 @@ func (t *Transcript) spin() string { return string(spinner[t.ticks%len(spinner)]
 var (
 	asBad     lipglossStyle = func(t *Transcript) lipgloss.Style { return t.styles.Bad }
 	asWarning lipglossStyle = func(t *Transcript) lipgloss.Style { return t.styles.Warning }
-	asGood    lipglossStyle = func(t *Transcript) lipgloss.Style { return t.styles.Good }
-	asInfo    lipglossStyle = func(t *Transcript) lipgloss.Style { return t.styles.Info }
 )

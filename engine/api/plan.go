@@ -1,0 +1,33 @@
+package api
+
+import (
+	"patio/sandbox/limits"
+	"patio/sandbox/mounts"
+	"patio/sandbox/network/policy"
+)
+
+// What a Plan is made of, by names of the wire: who shows plans needn't know sandboxes.
+type (
+	Mount      = mounts.Mount
+	LeftOut    = mounts.LeftOut
+	Rule       = policy.Rule
+	Limits     = limits.Limits
+	LimitEntry = limits.Entry
+)
+
+// The modes of a Mount, and the actions of a Rule.
+const (
+	ReadOnly  = mounts.ReadOnly
+	ReadWrite = mounts.ReadWrite
+
+	ActionAllow = policy.ActionAllow
+	ActionDeny  = policy.ActionDeny
+)
+
+// LimitKeys are the keys of `--limit` with a line of help for each.
+func LimitKeys() (keys, help []string) { return limits.Keys() }
+
+// MountAt is a mount of a path at the same path inside.
+func MountAt(path string, mode mounts.Mode, reason string) Mount {
+	return mounts.At(path, mode, reason)
+}
