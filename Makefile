@@ -77,7 +77,7 @@ lint:
 	@GOFLAGS=-mod=mod $(GO) run $(LINT) run ./...
 
 golden:
-	@$(GO) test ./sandbox ./internal/cli -update
+	@$(GO) test ./sandbox ./internal/cli $(patsubst %/testdata/golden,./%,$(wildcard tui/testdata/golden tui/*/testdata/golden)) -update
 
 # One line a figure: NAME: VALUE UNIT, RATIO to WHAT. BENCH=start runs one of them.
 bench: setup

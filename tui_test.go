@@ -23,14 +23,12 @@ func (p *patio) terminal(width, height string, args ...string) *tmux {
 	path, err := exec.LookPath("tmux")
 	require.NoError(p.t, err)
 	m := &tmux{t: p.t, socket: filepath.Join(filepath.Dir(p.state), "tmux")}
-	cmd := exec.CommandContext(p.t.Context(), path, append([]string{
-		"-S", m.socket, "-f", os.DevNull, "new-session", "-d", "-x", width, "-y", height, "-s", "ui", p.exe,
-	}, args...)...)
+	// What it says at its end stays to be read, for cat waits for the terminal's end.
+	cmd := exec.CommandContext(p.t.Context(), path, "-S", m.socket, "-f", os.DevNull, "new-session", "-d", "-x", width, "-y", height, "-s", "ui",
+		"sh", "-c", strings.Join(append([]string{p.exe}, args...), " ")+`; echo "exit=$?"; exec cat`)
 	cmd.Env, cmd.Dir = append(p.env, "TERM=xterm-256color", "SHELL=/bin/sh"), p.workspace
 	out, err := cmd.CombinedOutput()
 	require.NoError(p.t, err, string(out))
-	// The program keeps the pane after its end, so that its last words can be read.
-	m.do("set-option", "-g", "remain-on-exit", "on")
 	p.t.Cleanup(func() { _ = exec.Command(path, "-S", m.socket, "kill-server").Run() })
 	return m
 }
@@ -89,7 +87,7 @@ func TestTerminalUI(t *testing.T) {
 	m.keys("7")
 	m.shows("1 process", "pi")
 	m.keys("C-]")
-	m.shows("1 session goes on")
+	m.shows("1 session goes on", "exit=0")
 	require.Contains(t, p.ok("ls"), id, "leaving ends nothing")
 	p.ok("stop", id)
 }
@@ -107,5 +105,5 @@ func TestTerminalUISessions(t *testing.T) {
 	m.shows("elsewhere has ended")
 	require.NotContains(t, p.ok("ls", "-q"), id)
 	m.keys("q")
-	m.shows("Pane is dead")
+	m.shows("exit=0")
 }

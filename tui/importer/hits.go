@@ -96,14 +96,18 @@ func (h *hits) Row(i int) []table.Cell {
 		{Text: name, Style: &st.Text},
 		{Text: strconv.Itoa(m.Line), Style: &st.Muted},
 		{Text: who(m.Role, m.Type), Style: &st.Muted},
-		{Styled: h.snippet(m)},
+		{Styled: h.snippet(m, i == h.table.Cursor())},
 		{Text: age(h.importer.now().Sub(at)), Style: &st.Muted},
 	}
 }
 
 // snippet is the text around the hit, which stands out.
-func (h *hits) snippet(m *catalog.Match) string {
+func (h *hits) snippet(m *catalog.Match, selected bool) string {
 	st := h.importer.styles
+	text, match := st.Text, st.Match
+	if selected {
+		text, match = st.Selected, match.Background(st.Selected.GetBackground())
+	}
 	start := max(0, min(m.Start, len(m.Snippet)))
 	end := max(start, min(m.End, len(m.Snippet)))
 	const most = 1000 // of each part, in bytes
@@ -113,7 +117,8 @@ func (h *hits) snippet(m *catalog.Match) string {
 	if room := max(h.snippetWidth()-min(safe.Width(hit)+8, 30), 6); safe.Width(before) > room {
 		before = safe.Line(ansi.TruncateLeft(before, safe.Width(before)-room+1, "…"))
 	}
-	return st.Text.Render(before) + st.Match.Render(hit) + st.Text.Render(after)
+	line := safe.Cut(text.Render(before)+match.Render(hit)+text.Render(after), h.snippetWidth())
+	return line + text.Render(strings.Repeat(" ", max(h.snippetWidth()-safe.Width(line), 0)))
 }
 
 func (h *hits) snippetWidth() int {

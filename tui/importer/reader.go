@@ -206,10 +206,12 @@ func (r *reader) wheel(msg tea.MouseWheelMsg) {
 	if len(r.lines.all) == 0 {
 		return
 	}
-	if msg.Button == tea.MouseWheelUp {
+	switch msg.Button {
+	case tea.MouseWheelUp:
 		r.top = max(r.from()-3, 0)
-	} else if msg.Button == tea.MouseWheelDown {
+	case tea.MouseWheelDown:
 		r.top = min(r.from()+3, len(r.lines.all)-1)
+	default:
 	}
 }
 
@@ -242,7 +244,7 @@ func (m *Importer) draw() {
 	if !ok || about.path != r.shown.path || about.entry != r.shown.entry {
 		return
 	}
-	p := page{styles: m.styles, width: width}
+	p := page{styles: m.styles, width: width, zone: m.now().Location()}
 	p.report(m, &s, r)
 	start := len(p.lines)
 	if r.err == nil {
@@ -259,6 +261,7 @@ func (m *Importer) draw() {
 // page collects drawn lines.
 type page struct {
 	styles *style.Styles
+	zone   *time.Location
 	width  int
 	lines  []string
 }
@@ -389,7 +392,7 @@ func (p *page) turn(t *Turn, found bool) {
 	}
 	head := color.Bold(true).Render(safe.Fit(name, 20))
 	if !t.Time.IsZero() {
-		head += st.Muted.Render("  " + t.Time.UTC().Format("2006-01-02 15:04"))
+		head += st.Muted.Render("  " + t.Time.In(p.zone).Format("2006-01-02 15:04"))
 	}
 	if found {
 		head = st.Match.Render("▶") + " " + head

@@ -88,6 +88,12 @@ func (n *node) inside(b []byte) (from, to int) {
 	return min(from, to), to
 }
 
+// empty says that a container has no items.
+func (n *node) empty(b []byte) bool {
+	from, to := n.inside(b)
+	return skipSpace(b[:to], from) >= to
+}
+
 // scan makes the kids of a container that had none yet, and returns how many it made.
 // It passes over the container's source once and keeps one offset per perGroup items.
 func (n *node) scan(b []byte) int {

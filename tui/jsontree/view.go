@@ -110,7 +110,7 @@ const maxPreview = 2 << 10
 func (t *Tree) value(p *pen, n *node) {
 	s, raw := t.styles, t.doc.raw
 	sign := "  "
-	if n.container() && n.to > n.from || n.openable(raw) {
+	if n.container() && !n.empty(raw) || n.openable(raw) {
 		sign = "▸ "
 		if n.open {
 			sign = "▾ "
@@ -147,7 +147,7 @@ func (t *Tree) containerLine(p *pen, n *node, size int) {
 	if n.kind == kindArray {
 		shut, what = "[]", "items"
 	}
-	if from, to := n.inside(raw); skipSpace(raw[:to], from) >= to {
+	if n.empty(raw) {
 		p.write(shut, s.Text)
 		return
 	}

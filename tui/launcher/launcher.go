@@ -106,6 +106,7 @@ type Launcher struct {
 
 	start    int // generation of the start
 	starting bool
+	left     bool // the screen was left while it starts
 	since    time.Time
 	phase    api.Phase
 	startErr error
@@ -143,6 +144,7 @@ func New(p Planner, o Options) *Launcher {
 
 // Open plans what the form says, for the machine may have changed since.
 func (l *Launcher) Open() tea.Cmd {
+	l.left = false
 	if l.starting {
 		return nil
 	}
@@ -277,10 +279,12 @@ func (l *Launcher) Update(msg tea.Msg) tea.Cmd {
 			}
 		}
 	case tea.MouseWheelMsg:
-		if msg.Button == tea.MouseWheelUp {
+		switch msg.Button {
+		case tea.MouseWheelUp:
 			l.scroll(-3)
-		} else if msg.Button == tea.MouseWheelDown {
+		case tea.MouseWheelDown:
 			l.scroll(3)
+		default:
 		}
 	}
 	return nil
@@ -296,6 +300,7 @@ func (l *Launcher) pressed(msg tea.KeyPressMsg) tea.Cmd {
 		case l.candidates.open():
 			l.candidates.close()
 		default:
+			l.left = true
 			return pane.Back
 		}
 		return nil
@@ -465,11 +470,18 @@ func (l *Launcher) takeStart(msg started) tea.Cmd {
 	l.starting = false
 	if msg.err != nil {
 		l.startErr = msg.err
+		if l.left {
+			return pane.Failed(msg.err)
+		}
 		return nil
 	}
 	// The next one may be like it, but has another name and another task.
 	l.fields[fieldName].set("")
 	l.fields[fieldPrompt].set("")
 	id := msg.session.ID
+	if l.left {
+		// Whoever went on to something else isn't torn away from it.
+		return pane.Notice(pane.Good, "session "+id+" is ready")
+	}
 	return tea.Sequence(pane.Back, func() tea.Msg { return pane.OpenMsg{Session: id} })
 }

@@ -252,6 +252,26 @@ func TestStart(t *testing.T) {
 	require.NoError(t, l.startErr)
 }
 
+func TestStartThatWasLeftTellsOnly(t *testing.T) {
+	d := newDesk()
+	l := d.open(120, 40, styles(t, themes.DefaultDark))
+	cmd := press(l, "enter")
+	require.Equal(t, tea.Msg(pane.BackMsg{}), press(l, "esc")())
+	require.Equal(t, pane.NoticeMsg{Level: pane.Good, Text: "session k3v9qa2d is ready"}, l.Update(cmd())())
+
+	d.startErr = errors.New("no image")
+	do(l, l.Open())
+	cmd = press(l, "enter")
+	press(l, "esc")
+	require.Equal(t, pane.ErrorMsg{Err: d.startErr}, l.Update(cmd())())
+
+	cmd = press(l, "enter")
+	press(l, "esc")
+	require.Nil(t, l.Open(), "it starts still")
+	require.Nil(t, l.Update(cmd()), "the screen itself tells")
+	require.Contains(t, plain(l.View()), "no image")
+}
+
 func TestFailedStartStays(t *testing.T) {
 	d := newDesk()
 	d.startErr = api.Errorf(api.CodeMissing, "build one", "there is no image")

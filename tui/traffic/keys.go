@@ -21,15 +21,15 @@ type keys struct {
 }
 
 // chips are the classes' keys and names.
-var chips = [classes]struct{ key, name string }{
-	classCommand:  {"c", "commands"},
-	classResponse: {"r", "responses"},
-	classEvent:    {"v", "events"},
-	classUI:       {"u", "ui"},
-	classStderr:   {"w", "stderr"},
-	classEgress:   {"o", "egress"},
-	classState:    {"i", "state"},
-	classStats:    {"d", "stats"},
+var chips = [classes]struct{ key, name, short string }{
+	classCommand:  {"c", "commands", "cmd"},
+	classResponse: {"r", "responses", "resp"},
+	classEvent:    {"v", "events", "event"},
+	classUI:       {"u", "ui", "ui"},
+	classStderr:   {"w", "stderr", "err"},
+	classEgress:   {"o", "egress", "net"},
+	classState:    {"i", "state", "state"},
+	classStats:    {"d", "stats", "stats"},
 }
 
 func newKeys() keys {
@@ -247,6 +247,10 @@ func (t *Traffic) turn(i int) {
 	t.table.SetFollow(false)
 	if t.list.entries[i].kind == folded {
 		t.list.unfold(t.index, &t.deep, i)
+		t.table.Changed()
+		// Some of what was unfolded is to be seen.
+		t.table.SetCursor(min(i+int(t.list.entries[i].n), i+max(t.height/3, 1)))
+		t.table.SetCursor(i)
 	} else {
 		t.table.SetCursor(t.list.fold(i))
 	}

@@ -18,7 +18,7 @@ import (
 
 const (
 	// stepRows is how many lines are filtered at a time: a few milliseconds.
-	stepRows = 20_000
+	stepRows = 10_000
 	// maxTools bounds the tool calls that can be found by their id.
 	maxTools = 10_000
 	// maxCached and maxCachedEntries bound the results that are kept of other filters.

@@ -23,7 +23,7 @@ func (t *Traffic) split() (list int, beside bool) {
 	if t.width < wideFrom {
 		return 0, false
 	}
-	return t.width * 45 / 100, true
+	return t.width / 2, true
 }
 
 func (t *Traffic) layout() {
@@ -119,10 +119,23 @@ type chip struct {
 	way    bool
 }
 
-// chipRow is the chips at their longest that fits: with names and counts, or less.
-func (t *Traffic) chipRow() []chip {
-	for detail := 3; ; detail-- {
-		var row []chip
+// How much the chips say, from the most to the least: whole names and counts, short
+// names, short names with the counts that matter, letters and counts, letters.
+const (
+	chipsWhole = iota
+	chipsShort
+	chipsTight
+	chipsCounts
+	chipsLetters
+)
+
+// chipRow is the chips at their longest that fits.
+func (t *Traffic) chipRow() (row []chip, gap int) {
+	for level := chipsWhole; ; level++ {
+		row, gap = row[:0], 2
+		if level == chipsTight || level == chipsLetters {
+			gap = 1
+		}
 		total := 0
 		for c := range classes {
 			on := t.filter.classes>>c&1 == 1
@@ -130,34 +143,38 @@ func (t *Traffic) chipRow() []chip {
 			if !on {
 				sign, style = "·", t.styles.ChipOff
 			}
-			text := sign + chips[c].key
-			rest := ""
-			if detail >= 3 || detail == 2 && on {
+			rest, count := "", t.index.counts[c]
+			switch {
+			case level == chipsWhole:
 				rest = " " + chips[c].name
+			case level <= chipsTight:
+				rest = " " + chips[c].short
 			}
-			if detail >= 1 {
-				rest += " " + compact(t.index.counts[c])
+			if level < chipsTight || level == chipsCounts || level == chipsTight && on && count > 0 {
+				rest += " " + compact(count)
 			}
-			row = append(row, chip{text: text + rest, class: c, styled: style.Render(sign) + t.styles.Key.Render(chips[c].key) + style.Render(rest)})
-			total += safe.Width(text+rest) + 2
+			text := sign + chips[c].key + rest
+			row = append(row, chip{text: text, class: c, styled: style.Render(sign) + t.styles.Key.Render(chips[c].key) + style.Render(rest)})
+			total += safe.Width(text) + gap
 		}
-		words := [...]string{noWay: "⇄ both ways", toPi: "→ to Pi", fromPi: "← from Pi"}[t.filter.way]
-		if detail < 2 {
-			words = [...]string{noWay: "⇄", toPi: "→ to", fromPi: "← from"}[t.filter.way]
+		words := [...]string{noWay: "↔ both ways", toPi: "→ to Pi", fromPi: "← from Pi"}[t.filter.way]
+		if level >= chipsTight {
+			words = [...]string{noWay: "↔", toPi: "→ to", fromPi: "← from"}[t.filter.way]
 		}
 		row = append(row, chip{text: "b " + words, way: true, styled: t.styles.Key.Render("b") + t.styles.ChipOn.Render(" "+words)})
 		total += safe.Width(words) + 2
-		if total <= t.width || detail == 0 {
-			return row
+		if total <= t.width || level == chipsLetters {
+			return row, gap
 		}
 	}
 }
 
 func (t *Traffic) chipLine() string {
 	var b strings.Builder
-	for i, c := range t.chipRow() {
+	row, gap := t.chipRow()
+	for i, c := range row {
 		if i > 0 {
-			b.WriteString("  ")
+			b.WriteString(strings.Repeat(" ", gap))
 		}
 		b.WriteString(c.styled)
 	}
@@ -167,7 +184,8 @@ func (t *Traffic) chipLine() string {
 // chipAt turns the chip at a column on or off.
 func (t *Traffic) chipAt(x int) tea.Cmd {
 	at := 0
-	for _, c := range t.chipRow() {
+	row, gap := t.chipRow()
+	for _, c := range row {
 		width := safe.Width(c.text)
 		if x >= at && x < at+width {
 			if c.way {
@@ -177,7 +195,7 @@ func (t *Traffic) chipAt(x int) tea.Cmd {
 			}
 			return t.toggle(c.class)
 		}
-		at += width + 2
+		at += width + gap
 	}
 	return nil
 }

@@ -197,7 +197,7 @@ func (t *Transcript) callSegments(s []*segment, i *item) []*segment {
 	return append(s, &segment{height: min(c.outLines(), foldedLines+1), draw: func(w int) []string { return t.folded(c, w) }})
 }
 
-// outputStyle is how output is written: that of a call which failed says why.
+// outputPart draws a part of the output, beside a bar.
 func (t *Transcript) outputPart(c *call, p *part, width int) []string {
 	if p.kind == partGap {
 		return []string{t.styles.Border.Render("  │ ") + t.styles.Warning.Render(safe.Cut("… "+bytesOf(p.left)+" more: open it in Traffic", max(width-4, 1)))}

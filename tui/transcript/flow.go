@@ -413,14 +413,6 @@ func (f *flow) source(p *part) string {
 	return p.text
 }
 
-// left is how many bytes of the text were left out.
-func (f *flow) left() int {
-	if f.head == 0 {
-		return 0
-	}
-	return f.parts[f.head-1].left
-}
-
 // all is the text as far as it is kept.
 func (f *flow) all() string {
 	var b strings.Builder

@@ -72,6 +72,14 @@ func TestTextIsKeptWhole(t *testing.T) {
 	}
 }
 
+// left is how many bytes of the text were left out.
+func (f *flow) left() int {
+	if f.head == 0 {
+		return 0
+	}
+	return f.parts[f.head-1].left
+}
+
 func TestTheMiddleIsLeftOut(t *testing.T) {
 	for _, size := range []int{90 << 10, 2 << 20} {
 		var b strings.Builder

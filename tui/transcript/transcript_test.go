@@ -19,8 +19,16 @@ import (
 	"patio/engine/api"
 	"patio/engine/journal"
 	"patio/themes"
+	"patio/tui/pane"
 	"patio/tui/safe"
 	"patio/tui/style"
+)
+
+var (
+	_ pane.Pane     = (*Transcript)(nil)
+	_ pane.Follower = (*Transcript)(nil)
+	_ pane.Ticker   = (*Transcript)(nil)
+	_ pane.Counter  = (*Transcript)(nil)
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
