@@ -118,7 +118,7 @@ func (m *model) edit(msg pane.EditMsg) tea.Cmd {
 	if err := os.WriteFile(file, []byte(msg.Text), 0o600); err != nil {
 		return pane.Failed(errors.Join(fmt.Errorf("edit: %w", err), os.RemoveAll(dir)))
 	}
-	cmd := exec.Command(path, append(editor[1:], file)...)
+	cmd := exec.Command(path, append(editor[1:], file)...) //nolint:gosec // the user's own editor
 	return tea.ExecProcess(cmd, func(err error) tea.Msg {
 		b, readErr := os.ReadFile(file)
 		err = errors.Join(err, readErr, os.RemoveAll(dir))

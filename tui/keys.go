@@ -49,9 +49,6 @@ var actions = []action{
 	{"suspend", []string{"ctrl+z"}, "suspend", func(k *keyMap) *key.Binding { return &k.Suspend }},
 }
 
-// typingKeys stay the root's while a view takes text.
-func (k *keyMap) whileTyping() []key.Binding { return []key.Binding{k.Interrupt, k.Detach, k.Suspend} }
-
 // newKeyMap makes the key map, with the user's keys in place of the defaults.
 func newKeyMap(configured map[string][]string) (*keyMap, error) {
 	k := &keyMap{}

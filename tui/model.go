@@ -71,9 +71,11 @@ type model struct {
 	tabSpans [][2]int
 	frame    tea.View
 	drawn    time.Time
-	stale    bool // the frame isn't what there is
-	ticking  bool // a redraw is on its way
-	live     int  // sessions that go on when the UI is left
+	stale    bool   // the frame isn't what there is
+	ticking  bool   // a redraw is on its way
+	lists    int    // that came
+	opening  string // a session to be opened when the next list has it
+	live     int    // sessions that go on when the UI is left
 
 }
 
@@ -96,7 +98,7 @@ func newModel(ctx context.Context, o Options) (*model, error) {
 	m.home = home.New(o.Now)
 	m.files = importer.NewFiles(ctx, o.Backend.Files, o.Backend.Import)
 	m.importer = importer.New(m.files, o.Now)
-	m.launcher = launcher.New(&planner{ctx: ctx, backend: o.Backend}, launcher.Options{Workspace: o.Workspace, Now: o.Now})
+	m.launcher = launcher.New(&planner{ctx: ctx, backend: o.Backend}, launcher.Options{Workspace: o.Workspace, Profile: o.Profile, Profiles: o.Profiles, Now: o.Now})
 	m.doctor = doctor.New(&checker{ctx: ctx, backend: o.Backend})
 	name := themes.DefaultDark
 	if o.Theme != "" {
@@ -154,6 +156,7 @@ func (m *model) pane() pane.Pane {
 		return m.launcher
 	case screenDoctor:
 		return m.doctor
+	case screenHome:
 	}
 	return m.home
 }
@@ -202,7 +205,8 @@ func (m *model) back() tea.Cmd {
 	return nil
 }
 
-// open shows a session, and reads its journal from the start when it wasn't open.
+// open shows a session, and reads its journal from the start when it wasn't open. One that
+// isn't known yet may have been made since the last list.
 func (m *model) open(id string) tea.Cmd {
 	var s api.Session
 	for _, known := range m.sessions {
@@ -211,8 +215,10 @@ func (m *model) open(id string) tea.Cmd {
 		}
 	}
 	if s.ID == "" {
-		return pane.Notice(pane.Warning, "session "+id+" isn't there any more")
+		m.opening = id
+		return m.list()
 	}
+	m.opening = ""
 	v := m.views[id]
 	var cmd tea.Cmd
 	if v == nil {
@@ -264,6 +270,7 @@ func (m *model) selected() (api.Session, bool) {
 		return m.home.Selected()
 	case screenSession:
 		return m.shown.session, true
+	case screenImport, screenNew, screenDoctor:
 	}
 	return api.Session{}, false
 }
@@ -295,6 +302,7 @@ func (m *model) rootKeys() []key.Binding {
 			b = append(b, k.Shell, k.Stop)
 		}
 		return append(b, k.Themes, k.Mouse, k.Detach, k.Quit)
+	case screenImport, screenNew, screenDoctor:
 	}
 	return []key.Binding{k.Back, k.Help, k.Palette, k.Themes, k.Mouse, k.Quit}
 }

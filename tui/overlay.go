@@ -157,7 +157,6 @@ type chooser struct {
 	input textinput.Model
 	table *table.Table
 	leave func() tea.Cmd // when it is closed without a choice
-	wide  int
 }
 
 func newChooser(title string, all []choice, leave func() tea.Cmd) *chooser {

@@ -200,6 +200,7 @@ func stateWords(s api.Session) (sign, words string) {
 			return "●", "working"
 		case api.ActivityBlocked:
 			return "?", "needs an answer"
+		case api.ActivityIdle:
 		}
 		return "○", "idle"
 	case api.PhaseEnded:
@@ -210,6 +211,7 @@ func stateWords(s api.Session) (sign, words string) {
 		return "✗", "failed"
 	case api.PhaseStopping:
 		return "◌", "stopping"
+	case api.PhaseNew, api.PhasePreparing, api.PhaseStarting:
 	}
 	return "◌", "starting"
 }

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"strings"
@@ -11,6 +12,19 @@ import (
 	"github.com/charmbracelet/x/vt"
 	"github.com/stretchr/testify/require"
 )
+
+// tty maps line feeds as a terminal's driver does, which isn't there.
+type tty struct{ w io.Writer }
+
+func (t tty) Write(p []byte) (int, error) {
+	_, err := t.w.Write(bytes.ReplaceAll(p, []byte("\n"), []byte("\r\n")))
+	return len(p), err
+}
+
+// lazy is the screen when a failure is told, not before.
+type lazy struct{ screen *vt.SafeEmulator }
+
+func (l lazy) String() string { return l.screen.String() }
 
 // The program on a terminal emulator: what it writes becomes the screens that are meant,
 // from the first one to the terminal as it was before.
@@ -23,7 +37,7 @@ func TestOnATerminal(t *testing.T) {
 	go func() { defer close(answers); _, _ = io.Copy(keyboard, screen) }()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	p := tea.NewProgram(u.model, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(screen), tea.WithWindowSize(80, 24),
+	p := tea.NewProgram(u.model, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(tty{screen}), tea.WithWindowSize(80, 24),
 		tea.WithEnvironment([]string{"TERM=xterm-256color", "COLORTERM=truecolor"}), tea.WithoutSignalHandler())
 	ended := make(chan error, 1)
 	go func() { _, err := p.Run(); ended <- err }()
@@ -37,7 +51,7 @@ func TestOnATerminal(t *testing.T) {
 				}
 			}
 			return true
-		}, 20*time.Second, 20*time.Millisecond, "%q", texts)
+		}, 20*time.Second, 20*time.Millisecond, "%q in\n%s", texts, lazy{screen})
 	}
 	shows("Sessions", "m9c1v7w2yy", "need an answer")
 	p.Send(keyPress("?"))

@@ -24,6 +24,8 @@ type Options struct {
 	ReadOnly bool
 	// Workspace is where patio was started: new sessions begin there, exports go there.
 	Workspace string
+	Profile   string // of the configuration file, for new sessions
+	Profiles  []string
 	Theme     string // empty: the one chosen last, else by the terminal's background
 	ThemesDir string // of the user's own themes
 	StateDir  string // for what the UI remembers

@@ -27,10 +27,9 @@ type (
 		sessions []api.Session
 		err      error
 	}
-	listNowMsg struct{}
+	listNowMsg struct{ turn int }
 	tickMsg    struct{}
 	frameMsg   struct{}
-	startedMsg struct{ session string }
 	doneMsg    struct{ text string }
 
 	previewedMsg struct {
@@ -119,6 +118,9 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 	case listedMsg:
 		return m.takeList(msg)
 	case listNowMsg:
+		if msg.turn != m.lists {
+			return nil
+		}
 		return m.list()
 	case commandMsg:
 		return m.run(msg.action)
@@ -131,8 +133,6 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 	case doneMsg:
 		m.notice.show(now, pane.Good, msg.text)
 		return m.list()
-	case startedMsg:
-		return tea.Sequence(m.list(), func() tea.Msg { return pane.OpenMsg{Session: msg.session} })
 	case pane.CopyMsg:
 		m.notice.show(now, pane.Good, "copied "+msg.What)
 		return tea.SetClipboard(msg.Text)
@@ -195,7 +195,10 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 
 // takeList takes the newest list, and asks for the next.
 func (m *model) takeList(msg listedMsg) tea.Cmd {
-	again := tea.Tick(listEvery, func(time.Time) tea.Msg { return listNowMsg{} })
+	// Lists that were asked for in between don't make the polls more.
+	m.lists++
+	turn := m.lists
+	again := tea.Tick(listEvery, func(time.Time) tea.Msg { return listNowMsg{turn} })
 	m.listErr = msg.err
 	if msg.err != nil {
 		m.home.SetError(msg.err)
@@ -204,6 +207,7 @@ func (m *model) takeList(msg listedMsg) tea.Cmd {
 	first := !m.listed
 	m.sessions, m.listed = msg.sessions, true
 	m.importer.SetSessions(msg.sessions)
+	m.launcher.SetSessions(msg.sessions)
 	cmds := []tea.Cmd{again, m.home.SetSessions(msg.sessions)}
 	for _, s := range msg.sessions {
 		v := m.views[s.ID]
@@ -222,8 +226,16 @@ func (m *model) takeList(msg listedMsg) tea.Cmd {
 			delete(m.views, id)
 		}
 	}
+	opening := m.opening
 	if first && m.o.Session != "" {
-		cmds = append(cmds, m.open(m.o.Session))
+		opening = m.o.Session
+	}
+	if opening != "" {
+		if !slices.ContainsFunc(msg.sessions, func(s api.Session) bool { return s.ID == opening }) {
+			m.opening = ""
+			return tea.Batch(append(cmds, pane.Notice(pane.Warning, "session "+opening+" isn't there any more"))...)
+		}
+		cmds = append(cmds, m.open(opening))
 	}
 	return tea.Batch(cmds...)
 }

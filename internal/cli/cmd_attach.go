@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -80,7 +82,7 @@ func (a *app) openUI(ctx context.Context, session string, readOnly bool) error {
 	}
 	live, err := tui.Run(ctx, tui.Options{
 		Backend: backend, Session: session, ReadOnly: readOnly, Workspace: cwd,
-		Theme: set.TUI.Theme, ThemesDir: filepath.Join(dirs.Config, "themes"), StateDir: filepath.Join(dirs.State, "tui"),
+		Profiles: slices.Sorted(maps.Keys(set.Profiles)), Theme: set.TUI.Theme, ThemesDir: filepath.Join(dirs.Config, "themes"), StateDir: filepath.Join(dirs.State, "tui"),
 		Mouse: set.TUI.Mouse == nil || *set.TUI.Mouse, Keys: set.TUI.Keys,
 		Environ: os.Environ(), Input: a.stdin, Output: a.stdout,
 	})

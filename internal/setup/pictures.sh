@@ -53,8 +53,8 @@ picture() {
 	# freeze doesn't know the default background, so it is named.
 	tmux -S "$socket" capture-pane -e -p -N | sed $'s/\x1b\\[49m/\x1b[48;2;22;22;30m/g' >"$dir/screen.ansi"
 	(cd "$root" && go run github.com/charmbracelet/freeze@v0.2.2 --language ansi --background '#16161e' --padding 14 --line-height 1.2 \
-		--font.size 13 --output "$out/$1.png" "$dir/screen.ansi") >/dev/null
-	printf '%s\n' "$out/$1.png"
+		--font.size 13 --output "$out/$1.svg" "$dir/screen.ansi") >/dev/null
+	printf "%s\n" "$out/$1.svg"
 }
 
 press() { tmux -S "$socket" send-keys "$@"; }
@@ -71,14 +71,15 @@ picture sessions
 press -l j
 press Enter
 until_shown "Traffic"
-until_shown "tool"
+until_shown "The file is"
 picture chat
 press Escape
+until_shown "i write"
 press -l 2
 until_shown "message_"
 picture traffic
 press -l 3
-until_shown "Timeline"
+until_shown "inside"
 picture timeline
 press -l 4
 until_shown "Egress"

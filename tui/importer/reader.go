@@ -206,12 +206,11 @@ func (r *reader) wheel(msg tea.MouseWheelMsg) {
 	if len(r.lines.all) == 0 {
 		return
 	}
-	switch msg.Button {
-	case tea.MouseWheelUp:
+	if msg.Button == tea.MouseWheelUp {
 		r.top = max(r.from()-3, 0)
-	case tea.MouseWheelDown:
+	}
+	if msg.Button == tea.MouseWheelDown {
 		r.top = min(r.from()+3, len(r.lines.all)-1)
-	default:
 	}
 }
 

@@ -166,6 +166,7 @@ func (t *Tree) Update(msg tea.Msg) tea.Cmd {
 			t.step(-3)
 		case tea.MouseWheelDown:
 			t.step(3)
+		default:
 		}
 		return nil
 	case tea.MouseClickMsg:

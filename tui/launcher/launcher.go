@@ -279,12 +279,11 @@ func (l *Launcher) Update(msg tea.Msg) tea.Cmd {
 			}
 		}
 	case tea.MouseWheelMsg:
-		switch msg.Button {
-		case tea.MouseWheelUp:
+		if msg.Button == tea.MouseWheelUp {
 			l.scroll(-3)
-		case tea.MouseWheelDown:
+		}
+		if msg.Button == tea.MouseWheelDown {
 			l.scroll(3)
-		default:
 		}
 	}
 	return nil

@@ -50,8 +50,16 @@ func content(r journal.Record) []byte {
 	return r.Data
 }
 
-// open reads the line under the cursor and shows it.
+// open reads the line under the cursor and shows it, and tells the other tabs.
 func (t *Traffic) open() tea.Cmd {
+	read := t.read()
+	if read == nil {
+		return nil
+	}
+	return tea.Batch(read, pane.Focus(pane.FocusMsg{From: name, Seq: t.detail.seq}))
+}
+
+func (t *Traffic) read() tea.Cmd {
 	i := t.table.Cursor()
 	if i < 0 || i >= len(t.list.entries) {
 		return nil
@@ -70,7 +78,7 @@ func (t *Traffic) open() tea.Cmd {
 	t.detail.number, t.detail.seq, t.detail.run, t.detail.loading, t.detail.err = number, r.seq, run, true, nil
 	t.layout()
 	seq := r.seq
-	read := t.host.Records(seq-1, 1, nil, func(records []journal.Record, err error) tea.Msg {
+	return t.host.Records(seq-1, 1, nil, func(records []journal.Record, err error) tea.Msg {
 		msg := lineMsg{t: t, run: run, err: err}
 		switch {
 		case err != nil:
@@ -81,7 +89,6 @@ func (t *Traffic) open() tea.Cmd {
 		}
 		return msg
 	})
-	return tea.Batch(read, pane.Focus(pane.FocusMsg{From: name, Seq: seq}))
 }
 
 func (t *Traffic) lineRead(msg lineMsg) tea.Cmd {

@@ -151,6 +151,11 @@ func describeLine(d *described, data []byte) {
 		d.summary = command(head, d.typ)
 	default:
 		d.summary, d.failed = event(head, d.typ)
+		if d.typ == "tool_execution_end" {
+			// It stands last, behind a result of any length; in a string, its quotes would
+			// be escaped.
+			d.failed = bytes.Contains(raw[max(len(raw)-100, 0):], []byte(`"isError":true`))
+		}
 		if d.typ == "tool_execution_start" {
 			d.toolCall = get("toolCallId")
 		}
@@ -226,7 +231,7 @@ func event(head []byte, typ string) (summary string, failed bool) {
 		if out == "" {
 			out = get("partialResult.content.0.text")
 		}
-		return join(get("toolName"), what, out), typ == "tool_execution_end" && gjson.GetBytes(head, "isError").Bool()
+		return join(get("toolName"), what, out), false
 	case "turn_end":
 		return join(get("message.role"), get("message.stopReason"), get("message.errorMessage")), get("message.stopReason") == "error"
 	case "agent_end":

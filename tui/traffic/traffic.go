@@ -23,7 +23,7 @@ const (
 	maxTools = 10_000
 	// maxCached and maxCachedEntries bound the results that are kept of other filters.
 	maxCached, maxCachedEntries = 4, 50_000
-	name                        = "traffic"
+	name                        = "Traffic" // of the tab
 )
 
 // Traffic is the pane. See New.
@@ -293,12 +293,12 @@ func (t *Traffic) focus(msg pane.FocusMsg) tea.Cmd {
 	}
 	t.table.SetCursor(t.list.at(number))
 	if t.detail != nil {
-		return t.open()
+		return t.read()
 	}
 	return nil
 }
 
 // binding is a key with its help.
-func binding(keys, help string, more ...string) key.Binding {
-	return key.NewBinding(key.WithKeys(append([]string{keys}, more...)...), key.WithHelp(keys, help))
+func binding(name, help string) key.Binding {
+	return key.NewBinding(key.WithKeys(name), key.WithHelp(name, help))
 }

@@ -71,12 +71,7 @@ func (t *Traffic) detailTitle(width int) string {
 	}
 	r := t.index.row(t.detail.number)
 	parts := []string{t.index.types[r.typ], t.clock(r.at), size(int64(r.size))}
-	switch r.way() {
-	case toPi:
-		parts[0] += " → to Pi"
-	case fromPi:
-		parts[0] += " ← from Pi"
-	}
+	parts[0] += [...]string{noWay: "", toPi: " → to Pi", fromPi: " ← from Pi"}[r.way()]
 	return safe.Fit(strings.Join(parts, " · "), width)
 }
 
@@ -316,13 +311,7 @@ func (t *Traffic) Row(i int) []table.Cell {
 			summary, text = "✗ "+summary, &t.styles.Bad
 		}
 	}
-	direction := "–"
-	switch r.way() {
-	case toPi:
-		direction = "→ to"
-	case fromPi:
-		direction = "← from"
-	}
+	direction := [...]string{noWay: "–", toPi: "→ to", fromPi: "← from"}[r.way()]
 	return []table.Cell{
 		{Text: t.clock(r.at), Style: &t.styles.Muted},
 		{Text: direction, Style: style},
@@ -362,12 +351,17 @@ func (t *Traffic) lineStyle(r *row, typ string) *lipgloss.Style {
 		return &s.Accent
 	case classStats:
 		return &s.Muted
+	default:
+		return t.eventStyle(typ)
 	}
+}
+
+func (t *Traffic) eventStyle(typ string) *lipgloss.Style {
 	switch {
 	case strings.HasPrefix(typ, "tool_"):
-		return &s.Tool
+		return &t.styles.Tool
 	case strings.HasPrefix(typ, "agent_"), strings.HasPrefix(typ, "turn_"), strings.HasPrefix(typ, "message_"):
-		return &s.Agent
+		return &t.styles.Agent
 	}
-	return &s.Text
+	return &t.styles.Text
 }
