@@ -24,7 +24,10 @@ func (t tty) Write(p []byte) (int, error) {
 // lazy is the screen when a failure is told, not before.
 type lazy struct{ screen *vt.SafeEmulator }
 
-func (l lazy) String() string { return l.screen.String() }
+func (l lazy) String() string { return text(l.screen) }
+
+// text is the screen without its styling: String of the emulator takes no lock.
+func text(screen *vt.SafeEmulator) string { return sgr.ReplaceAllString(screen.Render(), "") }
 
 // The program on a terminal emulator: what it writes becomes the screens that are meant,
 // from the first one to the terminal as it was before.
@@ -44,7 +47,7 @@ func TestOnATerminal(t *testing.T) {
 	shows := func(texts ...string) {
 		t.Helper()
 		require.Eventually(t, func() bool {
-			now := screen.String()
+			now := text(screen)
 			for _, text := range texts {
 				if !strings.Contains(now, text) {
 					return false
@@ -69,7 +72,10 @@ func TestOnATerminal(t *testing.T) {
 		require.Fail(t, "ctrl+c doesn't end it")
 	}
 	require.False(t, screen.IsAltScreen(), "the terminal is as it was")
-	require.NoError(t, screen.Close())
+	// The end of its answers first: closing it while it is read is a race.
+	closer, ok := screen.InputPipe().(io.Closer)
+	require.True(t, ok)
+	require.NoError(t, closer.Close())
 	require.NoError(t, keyboard.Close())
 	<-answers
 }
