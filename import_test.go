@@ -52,14 +52,14 @@ func (p *patio) barePi() *barePi {
 	pack := p.command(ctx, "exec", id, "--", "tar", "cf", "-", "-C", "/", "opt/pi")
 	unpack := exec.CommandContext(ctx, "tar", "xf", "-", "--no-same-owner", "-C", b.root)
 	unpack.WaitDelay = 10 * time.Second
-	var errs bytes.Buffer
-	pack.Stderr, unpack.Stderr = &errs, &errs
+	var packErrs, errs bytes.Buffer
+	pack.Stderr, unpack.Stderr = &packErrs, &errs
 	out, err := pack.StdoutPipe()
 	require.NoError(p.t, err)
 	unpack.Stdin = out
 	require.NoError(p.t, pack.Start())
 	require.NoError(p.t, unpack.Run(), errs.String())
-	require.NoError(p.t, pack.Wait(), errs.String())
+	require.NoError(p.t, pack.Wait(), packErrs.String())
 
 	// The same settings and models, but for the address of the model.
 	from := filepath.Join(p.state, "patio", "sessions", id, "agent")

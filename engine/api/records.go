@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"patio/sandbox/network"
+	"patio/sandbox/network/policy"
 )
 
 // The types of journal records, and what their data is.
@@ -94,3 +95,13 @@ type ExecRecord struct {
 	Exited   bool     `json:"exited,omitempty"`
 	ExitCode int      `json:"exit_code,omitempty"`
 }
+
+// The kinds of an EgressRecord that begin and end something, and the verdict that lets it
+// through: by names of the wire, as in Plan.
+const (
+	EgressConnection = network.KindConnection
+	EgressEnd        = network.KindEnd
+	EgressDropped    = network.KindDropped
+
+	VerdictAllow = policy.Allow
+)

@@ -11,8 +11,6 @@ import (
 
 	"patio/engine/api"
 	"patio/engine/journal"
-	"patio/sandbox/network"
-	"patio/sandbox/network/policy"
 )
 
 // kind is what an event is about, and the lane that it is drawn in.
@@ -198,7 +196,7 @@ func (t *Timeline) egress(r journal.Record, at int64) {
 		ev.call = short(e.ToolCalls[0])
 	}
 	switch {
-	case e.Kind == network.KindEnd:
+	case e.Kind == api.EgressEnd:
 		outcome := fmt.Sprintf("%s in, %s out", size(e.BytesIn), size(e.BytesOut))
 		if was := t.finish(runConnection+e.ID, r.Seq, at); was != nil {
 			was.outcome = outcome
@@ -207,17 +205,17 @@ func (t *Timeline) egress(r journal.Record, at int64) {
 		// Its begin is no more here.
 		ev.begin, ev.end, ev.endSeq, ev.outcome = at-int64(e.Duration), max(at, 1), r.Seq, outcome
 		t.add(ev)
-	case e.Kind == network.KindDropped:
+	case e.Kind == api.EgressDropped:
 		ev.point, ev.failed, ev.what = true, true, fmt.Sprintf("%d decisions were too many to record", e.Count)
 		t.begin("", ev)
-	case e.Verdict != policy.Allow:
+	case e.Verdict != api.VerdictAllow:
 		ev.point, ev.failed = true, true
 		ev.outcome = short("denied: " + strings.ReplaceAll(string(e.Reason), "_", " "))
 		if e.Count > 1 {
 			ev.outcome = fmt.Sprintf("%d× %s", e.Count, ev.outcome)
 		}
 		t.begin("", ev)
-	case e.Kind == network.KindConnection:
+	case e.Kind == api.EgressConnection:
 		ev.outcome = "allowed"
 		t.begin(runConnection+e.ID, ev)
 	}
