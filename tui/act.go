@@ -250,7 +250,7 @@ func (m *model) palette() {
 		if m.shown != nil && m.screen() == screenSession && s.ID == m.shown.session.ID {
 			continue
 		}
-		_, words := stateWords(s)
+		_, words := pane.State(&s)
 		all = append(all, choice{name: "Go to " + title(s), detail: words + " · " + filepath.Base(s.Workspace), run: func() tea.Cmd { return m.open(s.ID) }})
 	}
 	add("Quit; sessions go on", "quit")

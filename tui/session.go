@@ -191,31 +191,6 @@ func compact(n int) string {
 	return fmt.Sprintf("%dM", n/1_000_000)
 }
 
-// stateWords say what a session does, with a sign.
-func stateWords(s api.Session) (sign, words string) {
-	switch s.Phase {
-	case api.PhaseReady:
-		switch s.Activity {
-		case api.ActivityWorking:
-			return "●", "working"
-		case api.ActivityBlocked:
-			return "?", "needs an answer"
-		case api.ActivityIdle:
-		}
-		return "○", "idle"
-	case api.PhaseEnded:
-		return "–", "ended"
-	case api.PhaseCrashed:
-		return "!", "crashed"
-	case api.PhaseFailed:
-		return "✗", "failed"
-	case api.PhaseStopping:
-		return "◌", "stopping"
-	case api.PhaseNew, api.PhasePreparing, api.PhaseStarting:
-	}
-	return "◌", "starting"
-}
-
 // title is what a session is called.
 func title(s api.Session) string {
 	if s.Name != "" {

@@ -79,7 +79,7 @@ func (m *model) header() string {
 	right := ""
 	if m.screen() == screenSession {
 		session := m.shown.session
-		sign, words := stateWords(session)
+		sign, words := pane.State(&session)
 		left += s.Strong.Render(safe.Fit(title(session), m.width/3)) + s.Muted.Render(" · ") + m.stateStyle(session).Render(sign+" "+words)
 		right = safe.Fit(session.Workspace, m.width/3)
 		if model := session.Model.String(); model != "" {

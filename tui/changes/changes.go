@@ -5,11 +5,11 @@ import (
 	"strings"
 
 	"charm.land/bubbles/v2/key"
-	"charm.land/bubbles/v2/viewport"
 	tea "charm.land/bubbletea/v2"
 
 	"patio/engine/api"
 	"patio/engine/journal"
+	"patio/tui/page"
 	"patio/tui/pane"
 	"patio/tui/safe"
 	"patio/tui/style"
@@ -22,32 +22,18 @@ type Pane struct {
 	id        string
 	workspace string
 	ended     bool
-	view      viewport.Model
-	keys      keys
-}
-
-type keys struct{ copy, first, last key.Binding }
-
-func bind(help, label string, names ...string) key.Binding {
-	return key.NewBinding(key.WithKeys(names...), key.WithHelp(label, help))
+	page      page.Page
+	copy      key.Binding
 }
 
 // New makes the tab.
 func New() *Pane {
-	p := &Pane{view: viewport.New(), keys: keys{
-		copy: bind("copy the command", "y", "y"), first: bind("top", "g", "g", "home"), last: bind("bottom", "G", "G", "end"),
-	}}
-	p.view.KeyMap = viewport.KeyMap{
-		Up: bind("up", "k/↑", "up", "k"), Down: bind("down", "j/↓", "down", "j"),
-		PageUp: bind("page up", "pgup", "pgup", "ctrl+b", "ctrl+u"), PageDown: bind("page down", "pgdn", "pgdown", "ctrl+f"),
-	}
-	return p
+	return &Pane{page: page.New(), copy: key.NewBinding(key.WithKeys("y"), key.WithHelp("y", "copy the command"))}
 }
 
 // SetSize implements pane.Pane.
 func (p *Pane) SetSize(width, height int) {
-	p.view.SetWidth(max(width, 0))
-	p.view.SetHeight(max(height, 0))
+	p.page.SetSize(width, height)
 	p.write()
 }
 
@@ -90,10 +76,10 @@ const longest = 1 << 10
 
 // write makes the lines anew.
 func (p *Pane) write() {
-	if p.styles == nil || p.view.Width() <= 0 {
+	if p.styles == nil || p.page.Width() <= 0 {
 		return
 	}
-	s, width := p.styles, min(p.view.Width()-4, 90)
+	s, width := p.styles, min(p.page.Width()-4, 90)
 	lines := []string{""}
 	head := func(text string) { lines = append(lines, "  "+s.Title.Render(safe.Cut(text, width))) }
 	say := func(text string) {
@@ -127,42 +113,28 @@ func (p *Pane) write() {
 	}
 	head("Before git on the host")
 	say("Git runs what a repository's configuration names: hooks, filters, pagers, file system monitors. A session can write that configuration. Look at .git/config and .git/hooks before you run git in a workspace whose session you don't trust.")
-	p.view.SetContentLines(lines)
+	p.page.SetLines(lines)
 }
 
 // Keys implements pane.Pane.
 func (p *Pane) Keys() []key.Binding {
-	var out []key.Binding
-	if p.command() != "" {
-		out = append(out, p.keys.copy)
+	if p.command() == "" {
+		return p.page.Keys()
 	}
-	if !p.view.AtTop() || !p.view.AtBottom() {
-		m := p.view.KeyMap
-		out = append(out, m.Down, m.Up, m.PageDown, m.PageUp, p.keys.first, p.keys.last)
-	}
-	return out
+	return append([]key.Binding{p.copy}, p.page.Keys()...)
 }
 
 // Update implements pane.Pane.
 func (p *Pane) Update(msg tea.Msg) tea.Cmd {
-	if k, ok := msg.(tea.KeyPressMsg); ok {
-		switch {
-		case key.Matches(k, p.keys.first):
-			p.view.GotoTop()
-			return nil
-		case key.Matches(k, p.keys.last):
-			p.view.GotoBottom()
-			return nil
-		case key.Matches(k, p.keys.copy):
-			if c := p.command(); c != "" {
-				return pane.Copy(c, "the command")
-			}
-			return nil
+	if k, ok := msg.(tea.KeyPressMsg); ok && key.Matches(k, p.copy) {
+		if c := p.command(); c != "" {
+			return pane.Copy(c, "the command")
 		}
+		return nil
 	}
-	p.view, _ = p.view.Update(msg)
+	p.page.Update(msg)
 	return nil
 }
 
 // View implements pane.Pane.
-func (p *Pane) View() string { return safe.Block(p.view.View(), p.view.Width(), p.view.Height()) }
+func (p *Pane) View() string { return p.page.View() }

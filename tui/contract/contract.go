@@ -5,11 +5,11 @@ import (
 	"strings"
 
 	"charm.land/bubbles/v2/key"
-	"charm.land/bubbles/v2/viewport"
 	tea "charm.land/bubbletea/v2"
 
 	"patio/engine/api"
 	"patio/engine/journal"
+	"patio/tui/page"
 	"patio/tui/safe"
 	"patio/tui/style"
 )
@@ -20,34 +20,15 @@ type Pane struct {
 	styles  *style.Styles
 	session api.Session
 	said    string // what the launch says, to see a change
-	view    viewport.Model
-	up      key.Binding
-	down    key.Binding
-	first   key.Binding
-	last    key.Binding
-}
-
-func bind(help, label string, names ...string) key.Binding {
-	return key.NewBinding(key.WithKeys(names...), key.WithHelp(label, help))
+	page    page.Page
 }
 
 // New makes the tab.
-func New() *Pane {
-	p := &Pane{
-		view: viewport.New(), up: bind("up", "k/↑", "up", "k"), down: bind("down", "j/↓", "down", "j"),
-		first: bind("top", "g", "g", "home"), last: bind("bottom", "G", "G", "end"),
-	}
-	p.view.KeyMap = viewport.KeyMap{
-		Up: p.up, Down: p.down,
-		PageUp: bind("page up", "pgup", "pgup", "ctrl+b", "ctrl+u"), PageDown: bind("page down", "pgdn", "pgdown", "ctrl+f"),
-	}
-	return p
-}
+func New() *Pane { return &Pane{page: page.New()} }
 
 // SetSize implements pane.Pane.
 func (p *Pane) SetSize(width, height int) {
-	p.view.SetWidth(max(width, 0))
-	p.view.SetHeight(max(height, 0))
+	p.page.SetSize(width, height)
 	p.write()
 }
 
@@ -82,10 +63,10 @@ func (c clause) says(s api.Session) string {
 
 // write makes the lines anew.
 func (p *Pane) write() {
-	if p.styles == nil || p.view.Width() <= 0 {
+	if p.styles == nil || p.page.Width() <= 0 {
 		return
 	}
-	s, width := p.styles, min(p.view.Width()-4, 100)
+	s, width := p.styles, min(p.page.Width()-4, 100)
 	lines := []string{""}
 	say := func(st func(...string) string, indent int, text string) {
 		for _, line := range safe.Wrap(text, max(width-indent, 8)) {
@@ -115,32 +96,14 @@ func (p *Pane) write() {
 		}
 	}
 	lines = append(lines, "")
-	p.view.SetContentLines(lines)
+	p.page.SetLines(lines)
 }
 
 // Keys implements pane.Pane.
-func (p *Pane) Keys() []key.Binding {
-	if p.view.AtTop() && p.view.AtBottom() {
-		return nil
-	}
-	return []key.Binding{p.down, p.up, p.view.KeyMap.PageDown, p.view.KeyMap.PageUp, p.first, p.last}
-}
+func (p *Pane) Keys() []key.Binding { return p.page.Keys() }
 
 // Update implements pane.Pane.
-func (p *Pane) Update(msg tea.Msg) tea.Cmd {
-	if k, ok := msg.(tea.KeyPressMsg); ok {
-		switch {
-		case key.Matches(k, p.first):
-			p.view.GotoTop()
-			return nil
-		case key.Matches(k, p.last):
-			p.view.GotoBottom()
-			return nil
-		}
-	}
-	p.view, _ = p.view.Update(msg)
-	return nil
-}
+func (p *Pane) Update(msg tea.Msg) tea.Cmd { p.page.Update(msg); return nil }
 
 // View implements pane.Pane.
-func (p *Pane) View() string { return safe.Block(p.view.View(), p.view.Width(), p.view.Height()) }
+func (p *Pane) View() string { return p.page.View() }

@@ -158,33 +158,10 @@ func or(text, instead string) string {
 	return text
 }
 
-// box draws the details in their frame.
-func (p *Pane) box(width, height int) string {
-	title := "Decision"
+// title is what the details are of.
+func (p *Pane) title() string {
 	if d := p.selected(); d != nil && d.kind != kindDropped {
-		title = safe.Fit(d.target(), max(width-8, 1))
+		return d.target()
 	}
-	lines := p.sheet(max(width-4, 1))
-	room := max(height-2, 1)
-	from := min(p.detailTop, max(len(lines)-room, 0))
-	lines = lines[from:]
-	if len(lines) > room {
-		lines = append(lines[:room-1:room-1], p.styles.Muted.Render("↓ more: J, or the wheel"))
-	}
-	for i := range lines {
-		lines[i] = " " + safe.Cut(lines[i], max(width-4, 1))
-	}
-	return safe.Block(p.styles.Box(title, strings.Join(lines, "\n"), width, height), width, height)
-}
-
-// scrolls reports whether the details don't fit.
-func (p *Pane) scrolls() bool {
-	w, h := p.detailSize()
-	return len(p.sheet(max(w-4, 1))) > max(h-2, 1)
-}
-
-// scroll moves the details by lines.
-func (p *Pane) scroll(by int) {
-	w, h := p.detailSize()
-	p.detailTop = min(max(p.detailTop+by, 0), max(len(p.sheet(max(w-4, 1)))-max(h-2, 1), 0))
+	return "Decision"
 }

@@ -15,6 +15,8 @@ import (
 
 	"patio/engine/api"
 	"patio/engine/journal"
+	"patio/tui/details"
+	"patio/tui/filter"
 	"patio/tui/pane"
 	"patio/tui/style"
 	"patio/tui/table"
@@ -39,10 +41,8 @@ type Pane struct {
 	groups     *table.Table
 	grouped    bool
 	deniedOnly bool
-	filter     filter
-
-	details   bool
-	detailTop int
+	filter     filter.Filter
+	details    *details.Details
 
 	keys keys
 }
@@ -55,7 +55,7 @@ func bind(help string, label string, names ...string) key.Binding {
 
 // New makes the tab.
 func New(h pane.Host, now func() time.Time) *Pane {
-	p := &Pane{host: h, now: now, ledger: newLedger(), filter: newFilter(), keys: keys{
+	p := &Pane{host: h, now: now, ledger: newLedger(), filter: filter.New(), keys: keys{
 		filter: bind("filter", "/", "/"),
 		denied: bind("denied only", "d", "d"),
 		group:  bind("by host", "o", "o"),
@@ -68,6 +68,7 @@ func New(h pane.Host, now func() time.Time) *Pane {
 		clear:  bind("clear filter", "esc", "esc"),
 		apply:  bind("keep filter", "enter", "enter"),
 	}}
+	p.details = details.New(p.sheet)
 	p.list = table.New(decisionRows{p},
 		table.Column{Title: "time", Width: 8},
 		table.Column{Title: "verdict", Width: 14},
@@ -117,7 +118,7 @@ func (p *Pane) SetSession(s api.Session) {
 
 // Apply implements pane.Follower.
 func (p *Pane) Apply(records []journal.Record) {
-	terms := p.filter.terms()
+	terms := p.filter.Terms()
 	touched := false
 	for _, r := range records {
 		switch r.Type {
@@ -159,7 +160,7 @@ func (p *Pane) forget(had int) {
 func (p *Pane) changed() {
 	if p.grouped {
 		selected := p.selectedHost()
-		p.hosts = p.ledger.byHost(p.filter.terms(), p.deniedOnly)
+		p.hosts = p.ledger.byHost(p.filter.Terms(), p.deniedOnly)
 		p.groups.Changed()
 		if i := slices.Index(p.hosts, selected); i >= 0 {
 			p.groups.SetCursor(i)
@@ -180,7 +181,7 @@ func (p *Pane) shows(d *decision, terms []string) bool {
 // refilter looks at all rows anew, and keeps the cursor on its row, or near it.
 func (p *Pane) refilter() {
 	selected := p.selectedRow()
-	terms := p.filter.terms()
+	terms := p.filter.Terms()
 	p.shown = p.shown[:0]
 	for i := p.ledger.dropped; i < p.ledger.end(); i++ {
 		if p.shows(p.ledger.at(i), terms) {
@@ -232,21 +233,21 @@ func (p *Pane) selectedHost() *host {
 func (p *Pane) Count() int { return int(p.ledger.allowed + p.ledger.denied) }
 
 // Typing implements pane.Typist.
-func (p *Pane) Typing() bool { return p.filter.typing }
+func (p *Pane) Typing() bool { return p.filter.Typing() }
 
 // Escapes implements pane.Escaper.
-func (p *Pane) Escapes() bool { return p.details || p.filter.typing || p.filter.text() != "" }
+func (p *Pane) Escapes() bool { return p.details.Opened() || p.filter.Shown() }
 
 // Keys implements pane.Pane.
 func (p *Pane) Keys() []key.Binding {
-	if p.filter.typing {
+	if p.filter.Typing() {
 		return []key.Binding{p.keys.apply, p.keys.clear}
 	}
 	k := p.keys
 	var out []key.Binding
-	if p.details {
+	if p.details.Opened() {
 		out = append(out, k.close)
-		if p.scrolls() {
+		if p.details.Scrolls() {
 			out = append(out, k.scroll)
 		}
 	} else if p.selected() != nil || p.grouped && p.selectedHost() != nil {
@@ -272,7 +273,7 @@ func (p *Pane) Keys() []key.Binding {
 	if len(p.shown) > 0 {
 		out = append(out, k.export)
 	}
-	if !p.details && p.filter.text() != "" {
+	if !p.details.Opened() && p.filter.Text() != "" {
 		out = append(out, k.clear)
 	}
 	return out
@@ -284,33 +285,23 @@ func (p *Pane) Update(msg tea.Msg) tea.Cmd {
 	case pane.FocusMsg:
 		p.focus(msg)
 	case tea.KeyPressMsg:
-		if p.filter.typing {
-			p.type_(msg)
+		if p.filter.Typing() {
+			p.typed(msg)
 			return nil
 		}
 		return p.press(msg)
 	case tea.PasteMsg:
-		if p.filter.typing && p.filter.update(msg) {
-			p.refilter()
-		}
+		p.typed(msg)
 	case tea.MouseClickMsg, tea.MouseWheelMsg:
 		p.mouse(msg)
 	}
 	return nil
 }
 
-// type_ handles a key while the filter takes text.
-func (p *Pane) type_(msg tea.KeyPressMsg) {
-	switch msg.String() {
-	case "enter":
-		p.filter.close()
-	case "esc":
-		p.filter.clear()
+// typed gives a key or a paste to the filter.
+func (p *Pane) typed(msg tea.Msg) {
+	if p.filter.Update(msg) {
 		p.refilter()
-	default:
-		if p.filter.update(msg) {
-			p.refilter()
-		}
 	}
 	p.layout()
 }
@@ -318,13 +309,14 @@ func (p *Pane) type_(msg tea.KeyPressMsg) {
 func (p *Pane) press(msg tea.KeyPressMsg) tea.Cmd {
 	switch {
 	case key.Matches(msg, p.keys.filter):
-		p.filter.open()
+		p.filter.Open()
 		p.layout()
 	case key.Matches(msg, p.keys.denied):
 		p.deniedOnly = !p.deniedOnly
 		p.refilter()
 	case key.Matches(msg, p.keys.group):
-		p.grouped, p.details = !p.grouped, false
+		p.grouped = !p.grouped
+		p.details.Close()
 		p.changed()
 		p.layout()
 	case key.Matches(msg, p.keys.open):
@@ -333,9 +325,9 @@ func (p *Pane) press(msg tea.KeyPressMsg) tea.Cmd {
 		p.leave()
 	case key.Matches(msg, p.keys.scroll):
 		if s := msg.String(); s == "J" || s == "shift+down" {
-			p.scroll(1)
+			p.details.Scroll(1)
 		} else {
-			p.scroll(-1)
+			p.details.Scroll(-1)
 		}
 	case key.Matches(msg, p.keys.copy):
 		if h := p.selectedHost(); p.grouped && h != nil {
@@ -358,13 +350,7 @@ func (p *Pane) press(msg tea.KeyPressMsg) tea.Cmd {
 
 // move gives a key to what moves by it: the details when they have the whole room.
 func (p *Pane) move(msg tea.Msg) {
-	if k, ok := msg.(tea.KeyPressMsg); ok && p.details && p.place() == whole {
-		page := max(p.height-4, 1)
-		by := map[string]int{
-			"j": 1, "down": 1, "k": -1, "up": -1, "pgdown": page, "ctrl+f": page, "pgup": -page, "ctrl+b": -page, "ctrl+u": -page,
-			"g": -p.detailTop, "home": -p.detailTop, "G": 1 << 20, "end": 1 << 20,
-		}
-		p.scroll(by[k.String()])
+	if k, ok := msg.(tea.KeyPressMsg); ok && p.details.Key(k) {
 		return
 	}
 	t, before := p.table(), p.table().Cursor()
@@ -372,7 +358,7 @@ func (p *Pane) move(msg tea.Msg) {
 		return
 	}
 	if t.Cursor() != before {
-		p.detailTop = 0
+		p.details.Restart()
 	}
 	// Down at the last row, and the list follows again.
 	if t == p.list && t.Cursor() >= before && t.Cursor() == p.head()+len(p.shown)-1 {
@@ -392,7 +378,7 @@ func (p *Pane) open() tea.Cmd {
 	if p.grouped {
 		if h := p.selectedHost(); h != nil && h != &p.ledger.otherHosts {
 			p.grouped = false
-			p.filter.input.SetValue(h.name)
+			p.filter.Set(h.name)
 			p.refilter()
 			p.list.SetFollow(true)
 			p.layout()
@@ -403,7 +389,7 @@ func (p *Pane) open() tea.Cmd {
 	if d == nil {
 		return nil
 	}
-	p.details, p.detailTop = true, 0
+	p.details.Open()
 	p.layout()
 	m := pane.FocusMsg{From: tabName, Seq: d.seq, Host: d.host}
 	if len(d.calls) > 0 {
@@ -415,10 +401,10 @@ func (p *Pane) open() tea.Cmd {
 // leave closes what is open: the details, then the filter, then the screen.
 func (p *Pane) leave() {
 	switch {
-	case p.details:
-		p.details = false
-	case p.filter.text() != "":
-		p.filter.clear()
+	case p.details.Opened():
+		p.details.Close()
+	case p.filter.Text() != "":
+		p.filter.Clear()
 		p.refilter()
 	}
 	p.layout()
@@ -442,7 +428,7 @@ func (p *Pane) focus(m pane.FocusMsg) {
 		if d := p.ledger.at(row); d != nil && fits(d) {
 			p.list.SetFollow(false)
 			p.list.SetCursor(i + p.head())
-			p.detailTop = 0
+			p.details.Restart()
 			return
 		}
 	}

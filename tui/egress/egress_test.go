@@ -206,7 +206,7 @@ func TestFilter(t *testing.T) {
 	require.Equal(t, 5, d.Cursor().X)
 	require.Equal(t, 1, d.Cursor().Y)
 	press(d, "backspace", "esc")
-	require.Empty(t, d.filter.text())
+	require.Empty(t, d.filter.Text())
 	require.Nil(t, d.Cursor())
 }
 
@@ -240,7 +240,7 @@ func TestHosts(t *testing.T) {
 	require.Equal(t, pane.CopyMsg{Text: name, What: "the host"}, press(d, "y")())
 	press(d, "enter")
 	require.False(t, d.grouped)
-	require.Equal(t, name, d.filter.text())
+	require.Equal(t, name, d.filter.Text())
 	require.NotEmpty(t, d.shown)
 	press(d, "esc", "o", "/", "!", "n", "p", "m", "enter")
 	require.Contains(t, plain(d), "5 of 6 hosts")
@@ -300,7 +300,7 @@ func TestDetailsScroll(t *testing.T) {
 	press(d, "g")
 	require.Equal(t, before, plain(d))
 	d.Update(tea.MouseWheelMsg{Button: tea.MouseWheelDown})
-	require.Equal(t, 3, d.detailTop)
+	require.Equal(t, 3, d.details.Top())
 	d.Update(tea.MouseWheelMsg{Button: tea.MouseWheelUp})
 	press(d, "K")
 	require.Equal(t, before, plain(d))
@@ -359,7 +359,7 @@ func TestKeys(t *testing.T) {
 	keysAreOurs(t, empty)
 	require.Len(t, empty.Keys(), 3, "nothing to open, copy or export")
 	require.Nil(t, press(empty, "enter", "y", "c", "o", "enter", "y", "e"))
-	require.False(t, empty.details)
+	require.False(t, empty.details.Opened())
 }
 
 func TestHostile(t *testing.T) {

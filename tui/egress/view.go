@@ -7,7 +7,6 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"charm.land/lipgloss/v2"
 	"github.com/dustin/go-humanize"
 
 	"patio/tui/chart"
@@ -15,60 +14,18 @@ import (
 	"patio/tui/table"
 )
 
-// place is where the details are.
-type place int
-
-const (
-	whole place = iota // instead of the list
-	below
-	beside
-)
-
-// place tells where there is room for the details.
-func (p *Pane) place() place {
-	switch {
-	case p.width >= 110:
-		return beside
-	case p.height >= 24:
-		return below
-	}
-	return whole
-}
-
 // top is how many lines stand above the table.
 func (p *Pane) top() int {
-	if p.filter.typing || p.filter.text() != "" {
+	if p.filter.Shown() {
 		return 2
 	}
 	return 1
 }
 
-// detailSize is the room of the details' box.
-func (p *Pane) detailSize() (width, height int) {
-	room := max(p.height-p.top(), 0)
-	switch p.place() {
-	case beside:
-		return min(max(p.width*2/5, 46), 72), room
-	case below:
-		return p.width, max(room/2, 10)
-	case whole:
-	}
-	return p.width, room
-}
-
 // layout gives the tables their room.
 func (p *Pane) layout() {
-	w, h := p.width, max(p.height-p.top(), 0)
-	if p.details {
-		dw, dh := p.detailSize()
-		switch p.place() {
-		case beside:
-			w -= dw
-		case below:
-			h -= dh
-		case whole:
-		}
-	}
+	p.details.SetSize(p.width, max(p.height-p.top(), 0), p.top())
+	w, h := p.details.List()
 	p.list.SetSize(w, h)
 	p.groups.SetSize(w, h)
 	p.say()
@@ -78,7 +35,7 @@ func (p *Pane) layout() {
 func (p *Pane) say() {
 	var text string
 	switch {
-	case p.filter.text() != "":
+	case p.filter.Text() != "":
 		text = "\nNothing here matches the filter.\nesc clears it."
 	case p.deniedOnly:
 		text = "\n✓ Nothing was denied.\nd shows all verdicts again."
@@ -94,10 +51,7 @@ func (p *Pane) say() {
 
 // Cursor implements pane.Cursored.
 func (p *Pane) Cursor() *tea.Cursor {
-	if !p.filter.typing {
-		return nil
-	}
-	return tea.NewCursor(min(3+safe.Width(p.filter.before()), max(p.width-1, 0)), 1)
+	return p.filter.Cursor(p.width, 1)
 }
 
 // mouse gives a click or the wheel to what is under it.
@@ -112,19 +66,9 @@ func (p *Pane) mouse(msg tea.Msg) {
 		return
 	}
 	y := m.Y - p.top()
-	if p.details {
-		dw, dh := p.detailSize()
-		at := p.place()
-		if at == whole || at == beside && m.X >= p.width-dw || at == below && m.Y >= p.height-dh {
-			switch m.Button {
-			case tea.MouseWheelUp:
-				p.scroll(-3)
-			case tea.MouseWheelDown:
-				p.scroll(3)
-			default:
-			}
-			return
-		}
+	if p.details.Over(m.X, y) {
+		p.details.Wheel(m.Button)
+		return
 	}
 	switch msg.(type) {
 	case tea.MouseClickMsg:
@@ -141,24 +85,8 @@ func (p *Pane) View() string {
 		lines = append(lines, p.filterLine())
 	}
 	room := max(p.height-len(lines), 0)
-	body := ""
-	if !p.details || p.place() != whole {
-		body = p.table().View()
-	}
-	if p.details {
-		dw, dh := p.detailSize()
-		box := p.box(dw, dh)
-		switch p.place() {
-		case beside:
-			body = lipgloss.JoinHorizontal(lipgloss.Top, body, box)
-		case below:
-			body += "\n" + box
-		case whole:
-			body = box
-		}
-	}
 	if room > 0 {
-		lines = append(lines, body)
+		lines = append(lines, p.details.View(p.styles, p.table().View, p.title()))
 	}
 	return safe.Block(strings.Join(lines, "\n"), p.width, p.height)
 }
@@ -204,14 +132,11 @@ func (p *Pane) summary() string {
 
 // filterLine shows the filter, with the end of a long one while it is typed.
 func (p *Pane) filterLine() string {
-	s := p.styles
 	count := fmt.Sprintf(" %s of %s rows ", humanize.Comma(int64(len(p.shown))), humanize.Comma(int64(len(p.ledger.rows))))
 	if p.grouped {
 		count = fmt.Sprintf(" %d of %d hosts ", len(p.hosts), len(p.ledger.hosts))
 	}
-	room := max(p.width-3-safe.Width(count), 0)
-	return " " + s.Key.Render("/") + " " + s.Match.Render(safe.Fit(p.filter.text(), room)) +
-		strings.Repeat(" ", max(room-safe.Width(safe.Fit(p.filter.text(), room)), 0)) + s.Muted.Render(count)
+	return p.filter.View(p.styles, p.width, count)
 }
 
 func size(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }

@@ -145,7 +145,7 @@ func (h *Home) SetSessions(all []api.Session) tea.Cmd {
 			past.add(s.Usage)
 		}
 		seen[s.ID] = past
-		_, word := state(s)
+		_, word := pane.State(s)
 		h.names = append(h.names, searchable(s, word))
 	}
 	h.history = seen // those of sessions that are gone go with them

@@ -9,6 +9,7 @@ import (
 
 	"patio/engine/api"
 	"patio/tui/chart"
+	"patio/tui/pane"
 	"patio/tui/safe"
 	"patio/tui/table"
 )
@@ -85,7 +86,7 @@ func (h *Home) Len() int { return len(h.shown) }
 // Row implements table.Source.
 func (h *Home) Row(i int) []table.Cell {
 	s, st := &h.sessions[h.shown[i]], h.styles
-	sign, word := state(s)
+	sign, word := pane.State(s)
 	if word == "needs an answer" && h.listWidth() < roomy {
 		word = "asks you"
 		if stateShortWidth < 2+len(word) {

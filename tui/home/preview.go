@@ -8,6 +8,7 @@ import (
 
 	"patio/engine/api"
 	"patio/tui/chart"
+	"patio/tui/pane"
 	"patio/tui/safe"
 )
 
@@ -43,7 +44,7 @@ func (h *Home) previewBox(width, height int) string {
 // standing is what it is and does.
 func (h *Home) standing(s *api.Session, w int) []string {
 	st := h.styles
-	sign, word := state(s)
+	sign, word := pane.State(s)
 	head := stateStyle(s, st).Render(sign + " " + word)
 	if span := h.span(s); span != "" {
 		head += st.Muted.Render(" · " + span)

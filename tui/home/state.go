@@ -4,37 +4,13 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"patio/engine/api"
+	"patio/tui/pane"
 	"patio/tui/style"
 )
 
-// state is what a session does, as a sign with a word.
-func state(s *api.Session) (sign, word string) {
-	switch s.Phase {
-	case api.PhaseReady:
-		switch s.Activity {
-		case api.ActivityWorking:
-			return "●", "working"
-		case api.ActivityBlocked:
-			return "?", "needs an answer"
-		case api.ActivityIdle:
-		}
-		return "○", "idle"
-	case api.PhaseEnded:
-		return "–", "ended"
-	case api.PhaseCrashed:
-		return "!", "crashed"
-	case api.PhaseFailed:
-		return "✗", "failed"
-	case api.PhaseStopping:
-		return "◌", "stopping"
-	case api.PhaseNew, api.PhasePreparing, api.PhaseStarting:
-	}
-	return "◌", "starting"
-}
-
 // rank orders states by how much they want of the user.
 func rank(s *api.Session) int {
-	switch sign, _ := state(s); sign {
+	switch sign, _ := pane.State(s); sign {
 	case "?":
 		return 0
 	case "!", "✗":
@@ -50,7 +26,7 @@ func rank(s *api.Session) int {
 }
 
 func stateStyle(s *api.Session, st *style.Styles) *lipgloss.Style {
-	switch sign, _ := state(s); sign {
+	switch sign, _ := pane.State(s); sign {
 	case "?":
 		return &st.Warning
 	case "!", "✗":

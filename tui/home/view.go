@@ -7,6 +7,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"patio/engine/api"
+	"patio/tui/pane"
 	"patio/tui/safe"
 )
 
@@ -65,9 +66,9 @@ func (h *Home) summary() string {
 		g := &groups[rank(s)]
 		g.n++
 		if g.n == 1 {
-			g.sign, g.word = state(s)
+			g.sign, g.word = pane.State(s)
 			g.style = stateStyle(s, h.styles)
-		} else if _, word := state(s); word != g.word {
+		} else if _, word := pane.State(s); word != g.word {
 			// Those that went wrong are one group, as are those that come and go.
 			g.word = map[string]string{"!": "crashed or failed", "✗": "crashed or failed", "◌": "starting or stopping"}[g.sign]
 		}

@@ -13,6 +13,7 @@ import (
 
 	"patio/engine/api"
 	"patio/engine/journal"
+	"patio/tui/details"
 	"patio/tui/pane"
 	"patio/tui/safe"
 	"patio/tui/style"
@@ -32,8 +33,7 @@ type Pane struct {
 	rows     []line
 	table    *table.Table
 
-	details   bool
-	detailTop int
+	details *details.Details
 
 	keys keys
 }
@@ -62,6 +62,7 @@ func New() *Pane {
 		scroll: bind("scroll details", "J/K", "J", "K", "shift+down", "shift+up"),
 		copy:   bind("copy", "y", "y"),
 	}}
+	p.details = details.New(p.sheet)
 	p.table = table.New(source{p},
 		table.Column{Title: "what", Width: 22, Flex: 5},
 		table.Column{Title: "", Width: 10},
@@ -102,7 +103,7 @@ func (p *Pane) Count() int {
 }
 
 // Escapes implements pane.Escaper.
-func (p *Pane) Escapes() bool { return p.details }
+func (p *Pane) Escapes() bool { return p.details.Opened() }
 
 // arrange makes the rows of what isn't folded.
 func (p *Pane) arrange() {
@@ -143,9 +144,9 @@ func (p *Pane) Keys() []key.Binding {
 	}
 	var out []key.Binding
 	switch {
-	case p.details:
+	case p.details.Opened():
 		out = append(out, p.keys.close)
-		if p.scrolls() {
+		if p.details.Scrolls() {
 			out = append(out, p.keys.scroll)
 		}
 	default:
@@ -166,17 +167,14 @@ func (p *Pane) Update(msg tea.Msg) tea.Cmd {
 	case tea.KeyPressMsg:
 		return p.press(msg)
 	case tea.MouseClickMsg:
-		if !p.overDetails(msg.X, msg.Y) {
+		if !p.details.Over(msg.X, msg.Y) {
 			p.move(tea.MouseClickMsg{X: msg.X, Y: msg.Y, Button: msg.Button})
 		}
 	case tea.MouseWheelMsg:
-		switch {
-		case !p.overDetails(msg.X, msg.Y):
+		if p.details.Over(msg.X, msg.Y) {
+			p.details.Wheel(msg.Button)
+		} else {
 			p.move(msg)
-		case msg.Button == tea.MouseWheelUp:
-			p.scroll(-3)
-		case msg.Button == tea.MouseWheelDown:
-			p.scroll(3)
 		}
 	}
 	return nil
@@ -187,18 +185,18 @@ func (p *Pane) press(msg tea.KeyPressMsg) tea.Cmd {
 	switch {
 	case !ok:
 	case key.Matches(msg, p.keys.open):
-		p.details, p.detailTop = true, 0
+		p.details.Open()
 		p.layout()
 	case key.Matches(msg, p.keys.close):
-		p.details = false
+		p.details.Close()
 		p.layout()
 	case key.Matches(msg, p.keys.fold):
 		p.fold(msg.String())
 	case key.Matches(msg, p.keys.scroll):
 		if s := msg.String(); s == "J" || s == "shift+down" {
-			p.scroll(1)
+			p.details.Scroll(1)
 		} else {
-			p.scroll(-1)
+			p.details.Scroll(-1)
 		}
 	case key.Matches(msg, p.keys.copy):
 		if it != nil && it.copies != "" {
@@ -235,18 +233,12 @@ func (p *Pane) fold(name string) {
 
 // move gives a message to what moves by it: the details when they have the whole room.
 func (p *Pane) move(msg tea.Msg) {
-	if k, ok := msg.(tea.KeyPressMsg); ok && p.details && p.place() == whole {
-		page := max(p.height-4, 1)
-		by := map[string]int{
-			"j": 1, "down": 1, "k": -1, "up": -1, "pgdown": page, "ctrl+f": page, "pgup": -page, "ctrl+b": -page, "ctrl+u": -page,
-			"g": -p.detailTop, "home": -p.detailTop, "G": 1 << 20, "end": 1 << 20,
-		}
-		p.scroll(by[k.String()])
+	if k, ok := msg.(tea.KeyPressMsg); ok && p.details.Key(k) {
 		return
 	}
 	before := p.table.Cursor()
 	if p.table.Update(msg) && p.table.Cursor() != before {
-		p.detailTop = 0
+		p.details.Restart()
 	}
 }
 
@@ -255,19 +247,7 @@ func (p *Pane) View() string {
 	if p.width <= 0 || p.height <= 0 {
 		return ""
 	}
-	if !p.details {
-		return safe.Block(p.table.View(), p.width, p.height)
-	}
-	w, h := p.detailSize()
-	box := p.box(w, h)
-	switch p.place() {
-	case beside:
-		box = lipgloss.JoinHorizontal(lipgloss.Top, p.table.View(), box)
-	case below:
-		box = p.table.View() + "\n" + box
-	case whole:
-	}
-	return safe.Block(box, p.width, p.height)
+	return safe.Block(p.details.View(p.styles, p.table.View, p.title()), p.width, p.height)
 }
 
 // source has the rows of the table.

@@ -147,7 +147,7 @@ func TestMoveFoldCopy(t *testing.T) {
 	empty := New()
 	require.Empty(t, empty.Keys())
 	require.Nil(t, press(empty, "enter", "space", "y", "j", "esc"))
-	require.False(t, empty.details)
+	require.False(t, empty.details.Opened())
 }
 
 func TestTakesANewPlanOnly(t *testing.T) {

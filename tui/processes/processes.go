@@ -14,6 +14,7 @@ import (
 
 	"patio/engine/api"
 	"patio/engine/journal"
+	"patio/tui/filter"
 	"patio/tui/pane"
 	"patio/tui/safe"
 	"patio/tui/style"
@@ -47,7 +48,7 @@ type Pane struct {
 	table   *table.Table
 	order   order
 	folded  map[int]bool
-	filter  filter
+	filter  filter.Filter
 	details bool
 	// termed are those that TERM was sent to: the next signal is KILL. The command tells a
 	// process from another one that got its pid.
@@ -64,7 +65,7 @@ func bind(help, label string, names ...string) key.Binding {
 
 // New makes the tab.
 func New(h pane.Host, now func() time.Time) *Pane {
-	p := &Pane{host: h, now: now, folded: map[int]bool{}, termed: map[int]string{}, filter: newFilter(), due: true, keys: keys{
+	p := &Pane{host: h, now: now, folded: map[int]bool{}, termed: map[int]string{}, filter: filter.New(), due: true, keys: keys{
 		filter: bind("filter", "/", "/"),
 		sort:   bind("sort", "o", "o"),
 		fold:   bind("fold", "h/←", "h", "left"),
@@ -127,10 +128,10 @@ func (p *Pane) Apply([]journal.Record) {}
 func (p *Pane) Count() int { return len(p.processes) }
 
 // Typing implements pane.Typist.
-func (p *Pane) Typing() bool { return p.filter.typing }
+func (p *Pane) Typing() bool { return p.filter.Typing() }
 
 // Escapes implements pane.Escaper.
-func (p *Pane) Escapes() bool { return p.details || p.filter.typing || p.filter.text() != "" }
+func (p *Pane) Escapes() bool { return p.details || p.filter.Shown() }
 
 // runs reports whether there is something to ask.
 func (p *Pane) runs() bool {
@@ -173,13 +174,13 @@ func (p *Pane) Update(msg tea.Msg) tea.Cmd {
 			return p.signalled(msg)
 		}
 	case tea.KeyPressMsg:
-		if p.filter.typing {
+		if p.filter.Typing() {
 			p.typed(msg)
 			return nil
 		}
 		return p.press(msg)
 	case tea.PasteMsg:
-		if p.filter.typing && p.filter.update(msg) {
+		if p.filter.Update(msg) {
 			p.arrange()
 		}
 	case tea.MouseClickMsg:
@@ -231,7 +232,7 @@ func (p *Pane) arrange() {
 	if r := p.selected(); r != nil {
 		pid = r.PID
 	}
-	p.rows = arrange(p.processes, p.order, p.folded, p.filter.terms())
+	p.rows = arrange(p.processes, p.order, p.folded, p.filter.Terms())
 	p.table.Changed()
 	if i := slices.IndexFunc(p.rows, func(r row) bool { return r.PID == pid }); i >= 0 {
 		p.table.SetCursor(i)
@@ -246,17 +247,10 @@ func (p *Pane) selected() *row {
 	return nil
 }
 
-func (p *Pane) typed(msg tea.KeyPressMsg) {
-	switch msg.String() {
-	case "enter":
-		p.filter.close()
-	case "esc":
-		p.filter.clear()
+// typed gives a key or a paste to the filter.
+func (p *Pane) typed(msg tea.Msg) {
+	if p.filter.Update(msg) {
 		p.arrange()
-	default:
-		if p.filter.update(msg) {
-			p.arrange()
-		}
 	}
 	p.layout()
 }
@@ -266,7 +260,7 @@ func (p *Pane) press(msg tea.KeyPressMsg) tea.Cmd {
 	switch {
 	case key.Matches(msg, k.filter):
 		if len(p.processes) > 0 {
-			p.filter.open()
+			p.filter.Open()
 			p.layout()
 		}
 	case key.Matches(msg, k.sort):
@@ -284,8 +278,8 @@ func (p *Pane) press(msg tea.KeyPressMsg) tea.Cmd {
 	case key.Matches(msg, k.close):
 		if p.details {
 			p.details = false
-		} else if p.filter.text() != "" {
-			p.filter.clear()
+		} else if p.filter.Text() != "" {
+			p.filter.Clear()
 			p.arrange()
 		}
 		p.layout()
@@ -357,7 +351,7 @@ func (p *Pane) signalled(m signalledMsg) tea.Cmd {
 // Keys implements pane.Pane.
 func (p *Pane) Keys() []key.Binding {
 	k := p.keys
-	if p.filter.typing {
+	if p.filter.Typing() {
 		return []key.Binding{k.apply, k.clear}
 	}
 	if len(p.processes) == 0 {
@@ -389,7 +383,7 @@ func (p *Pane) Keys() []key.Binding {
 		}
 		out = append(out, k.copy)
 	}
-	if !p.details && p.filter.text() != "" {
+	if !p.details && p.filter.Text() != "" {
 		out = append(out, k.clear)
 	}
 	return out

@@ -18,7 +18,7 @@ import (
 
 // top is how many lines stand above the table.
 func (p *Pane) top() int {
-	if p.filter.typing || p.filter.text() != "" {
+	if p.filter.Shown() {
 		return 2
 	}
 	return 1
@@ -48,7 +48,7 @@ func (p *Pane) say() {
 		text = "\nThe sandbox isn't up yet.\n\nWhat runs inside is listed here once the session is ready, anew each second."
 	case p.err != nil && len(p.processes) == 0:
 		text = "\n✗ What runs inside can't be listed:\n" + safe.Fit(p.err.Error(), 400) + "\n\nIt is tried again each second."
-	case p.filter.text() != "":
+	case p.filter.Text() != "":
 		text = "\nNo process matches the filter.\nesc clears it."
 	case !p.answered.IsZero():
 		text = "\nNothing runs inside."
@@ -58,10 +58,7 @@ func (p *Pane) say() {
 
 // Cursor implements pane.Cursored.
 func (p *Pane) Cursor() *tea.Cursor {
-	if !p.filter.typing {
-		return nil
-	}
-	return tea.NewCursor(min(3+safe.Width(p.filter.before()), max(p.width-1, 0)), 1)
+	return p.filter.Cursor(p.width, 1)
 }
 
 // View implements pane.Pane.
@@ -115,7 +112,6 @@ func (p *Pane) old() time.Duration { return p.now().Sub(p.answered) }
 func cpuPercent(v float64) string { return strconv.FormatFloat(min(max(v, 0), 1e6), 'f', 1, 64) }
 
 func (p *Pane) filterLine() string {
-	s := p.styles
 	n := 0
 	for i := range p.rows {
 		if p.rows[i].match {
@@ -123,9 +119,7 @@ func (p *Pane) filterLine() string {
 		}
 	}
 	count := fmt.Sprintf(" %d of %d ", n, len(p.processes))
-	room := max(p.width-3-safe.Width(count), 0)
-	return " " + s.Key.Render("/") + " " + s.Match.Render(safe.Fit(p.filter.text(), room)) +
-		strings.Repeat(" ", max(room-safe.Width(safe.Fit(p.filter.text(), room)), 0)) + s.Muted.Render(count)
+	return p.filter.View(p.styles, p.width, count)
 }
 
 // source has the rows of the table.
