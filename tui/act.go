@@ -97,32 +97,39 @@ func (m *model) shell(s api.Session) tea.Cmd {
 	})
 }
 
-// edit runs the user's editor on a text.
+// editMsg is a file that is ready to be edited.
+type editMsg struct {
+	file string
+	cmd  *exec.Cmd
+	done func(text string, err error) tea.Msg
+}
+
+// edit puts a text into a file for the user's editor.
 func (m *model) edit(msg pane.EditMsg) tea.Cmd {
-	editor := strings.Fields(os.Getenv("VISUAL"))
-	if len(editor) == 0 {
-		editor = strings.Fields(os.Getenv("EDITOR"))
+	return func() tea.Msg {
+		dir, err := os.MkdirTemp("", "patio-edit-")
+		if err != nil {
+			return pane.ErrorMsg{Err: fmt.Errorf("edit: %w", err)}
+		}
+		file := filepath.Join(dir, "message.md")
+		err = os.WriteFile(file, []byte(msg.Text), 0o600)
+		var cmd *exec.Cmd
+		if err == nil {
+			cmd, err = m.o.Backend.Editor(m.ctx, file)
+		}
+		if err != nil {
+			return pane.ErrorMsg{Err: errors.Join(err, os.RemoveAll(dir))}
+		}
+		return editMsg{file: file, cmd: cmd, done: msg.Done}
 	}
-	if len(editor) == 0 {
-		editor = []string{"vi"}
-	}
-	path, err := exec.LookPath(editor[0])
-	if err != nil {
-		return pane.Notice(pane.Bad, fmt.Sprintf("no editor %s: set EDITOR to one that is installed", editor[0]))
-	}
-	dir, err := os.MkdirTemp("", "patio-edit-")
-	if err != nil {
-		return pane.Failed(fmt.Errorf("edit: %w", err))
-	}
-	file := filepath.Join(dir, "message.md")
-	if err := os.WriteFile(file, []byte(msg.Text), 0o600); err != nil {
-		return pane.Failed(errors.Join(fmt.Errorf("edit: %w", err), os.RemoveAll(dir)))
-	}
-	cmd := exec.Command(path, append(editor[1:], file)...) //nolint:gosec // the user's own editor
-	return tea.ExecProcess(cmd, func(err error) tea.Msg {
-		b, readErr := os.ReadFile(file)
-		err = errors.Join(err, readErr, os.RemoveAll(dir))
-		return msg.Done(strings.TrimSuffix(string(b), "\n"), err)
+}
+
+// runEditor gives the terminal to the editor, and takes the text when it is left.
+func runEditor(msg editMsg) tea.Cmd {
+	return tea.ExecProcess(msg.cmd, func(err error) tea.Msg {
+		b, readErr := os.ReadFile(msg.file)
+		err = errors.Join(err, readErr, os.RemoveAll(filepath.Dir(msg.file)))
+		return msg.done(strings.TrimSuffix(string(b), "\n"), err)
 	})
 }
 
@@ -207,12 +214,6 @@ func keptTheme(dir string) string {
 // palette lists what can be done now, and the sessions to go to.
 func (m *model) palette() {
 	var all []choice
-	press := func(b func(*keyMap) string) func() tea.Cmd {
-		return func() tea.Cmd {
-			name := b(m.keys)
-			return func() tea.Msg { return commandMsg{name} }
-		}
-	}
 	add := func(name, action string) {
 		keys := ""
 		for _, a := range actions {
@@ -220,7 +221,7 @@ func (m *model) palette() {
 				keys = a.at(m.keys).Help().Key
 			}
 		}
-		all = append(all, choice{name: name, detail: keys, run: press(func(*keyMap) string { return action })})
+		all = append(all, choice{name: name, detail: keys, run: func() tea.Cmd { cmd, _ := m.do(action); return cmd }})
 	}
 	if s, ok := m.selected(); ok {
 		if m.screen() == screenHome {
@@ -256,6 +257,3 @@ func (m *model) palette() {
 	add("Quit; sessions go on", "quit")
 	m.overlay = newChooser("Commands", all, nil)
 }
-
-// commandMsg runs an action by its name, as its key would.
-type commandMsg struct{ action string }

@@ -29,6 +29,8 @@ type Backend struct {
 	Files catalog.Options
 	// Check looks at this machine.
 	Check func(context.Context) ([]doctor.Finding, error)
+	// Editor is the command that opens a file in the user's editor.
+	Editor func(ctx context.Context, file string) (*exec.Cmd, error)
 	// Shell is the command that opens a shell in a session's sandbox.
 	Shell func(session string) *exec.Cmd
 }

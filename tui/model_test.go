@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -25,6 +26,7 @@ import (
 	"patio/tui/doctor"
 	"patio/tui/importer"
 	"patio/tui/launcher"
+	"patio/tui/pane"
 	"patio/tui/safe"
 )
 
@@ -415,4 +417,47 @@ func TestHostileSessions(t *testing.T) {
 			require.NotContains(t, u.View().WindowTitle, "\x1b")
 		})
 	}
+}
+
+// A text goes to the user's editor in a file that is nobody else's, and none stays when
+// there is no editor.
+func TestEdit(t *testing.T) {
+	u := newUI(t, 100, 30, "patio-dark")
+	t.Setenv("TMPDIR", t.TempDir())
+	u.o.Backend.Editor = func(_ context.Context, file string) (*exec.Cmd, error) { return exec.Command("true", file), nil }
+	ready, ok := u.send(pane.EditMsg{Text: "half a thought"})().(editMsg)
+	require.True(t, ok)
+	b, err := os.ReadFile(ready.file)
+	require.NoError(t, err)
+	require.Equal(t, "half a thought", string(b))
+	info, err := os.Stat(filepath.Dir(ready.file))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
+	require.NoError(t, os.RemoveAll(filepath.Dir(ready.file)))
+
+	u.o.Backend.Editor = func(context.Context, string) (*exec.Cmd, error) {
+		return nil, api.Errorf(api.CodeMissing, "set EDITOR", "there is no editor")
+	}
+	u.send(u.send(pane.EditMsg{Text: "x"})())
+	require.Contains(t, u.plainFrame(), "there is no editor · set EDITOR")
+	left, err := os.ReadDir(os.TempDir())
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// A command of the palette does what its key does.
+func TestPaletteRuns(t *testing.T) {
+	u := newUI(t, 100, 30, "patio-dark")
+	u.press(":")
+	for _, r := range "doctor" {
+		u.press(string(r))
+	}
+	u.press("enter")
+	require.Equal(t, screenDoctor, u.screen())
+	u.press("esc", ":")
+	for _, r := range "help" {
+		u.press(string(r))
+	}
+	u.press("enter")
+	require.Contains(t, u.plainFrame(), "Everywhere", "one overlay opens another")
 }

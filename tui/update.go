@@ -122,8 +122,6 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 			return nil
 		}
 		return m.list()
-	case commandMsg:
-		return m.run(msg.action)
 	case pane.NoticeMsg:
 		m.notice.show(now, msg.Level, msg.Text)
 		return nil
@@ -143,6 +141,8 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 		return export(m.o.Workspace, msg)
 	case pane.EditMsg:
 		return m.edit(msg)
+	case editMsg:
+		return runEditor(msg)
 	case pane.OpenMsg:
 		return m.open(msg.Session)
 	case pane.BackMsg:
@@ -294,12 +294,6 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 func (m *model) escapes() bool {
 	e, ok := m.pane().(pane.Escaper)
 	return ok && e.Escapes()
-}
-
-// run does an action that was chosen from the palette.
-func (m *model) run(name string) tea.Cmd {
-	cmd, _ := m.do(name)
-	return cmd
 }
 
 // do does an action, and reports whether it means anything here.

@@ -101,14 +101,20 @@ func (a *app) editor() (string, error) {
 	return "", api.Errorf(api.CodeMissing, "set EDITOR to your editor", "there is no editor: neither VISUAL nor EDITOR is set, and vi can't be used here")
 }
 
-// runEditor waits for the editor. It gets the terminal as it is.
-func (a *app) runEditor(ctx context.Context, editor, path string) error {
-	// The shell splits the command, as git has it done; the path is no part of its text.
+// editorCommand opens a file in an editor. The shell splits the editor's words, as git has
+// it done; the path is no part of its text.
+func editorCommand(ctx context.Context, editor, path string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", editor+` "$@"`, editor, path)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, a.stdout, a.stderr
 	// It may have unsaved text, and then deserves to hear of it.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = stopTimeout
+	return cmd
+}
+
+// runEditor waits for the editor. It gets the terminal as it is.
+func (a *app) runEditor(ctx context.Context, editor, path string) error {
+	cmd := editorCommand(ctx, editor, path)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, a.stdout, a.stderr
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

@@ -15,7 +15,6 @@ import (
 
 	"patio/engine"
 	"patio/engine/api"
-	"patio/engine/demo"
 	"patio/engine/journal"
 	"patio/sessions"
 	"patio/tui"
@@ -41,6 +40,13 @@ func (a *app) uiBackend(e *engine.Engine) (tui.Backend, error) {
 		Sessions: uiSessions{e}, Journals: uiJournals{e}, Launches: uiLaunches{a, e},
 		Client: func(id string) tui.Client { return e.Client(id, clientTUI) },
 		Import: importOne(e), Files: files, Check: a.uiCheck,
+		Editor: func(ctx context.Context, file string) (*exec.Cmd, error) {
+			editor, err := a.editor()
+			if err != nil {
+				return nil, err
+			}
+			return editorCommand(ctx, editor, file), nil
+		},
 		Shell: func(id string) *exec.Cmd { return exec.Command(executable, "exec", id) },
 	}, nil
 }
@@ -228,14 +234,7 @@ func (u uiLaunches) Start(ctx context.Context, r launcher.Request) (api.Session,
 }
 
 // Models implements tui.Launches.
-func (u uiLaunches) Models(context.Context) ([]string, error) {
-	var names []string
-	for _, m := range demo.Models() {
-		names = append(names, demo.Provider+"/"+m.ID)
-	}
-	known, err := u.e.Models()
-	return append(names, known...), err
-}
+func (u uiLaunches) Models(context.Context) ([]string, error) { return u.e.Models() }
 
 // importOne makes one file a session.
 func importOne(e *engine.Engine) importer.ImportFunc {
