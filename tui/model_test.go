@@ -4,16 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
-	"unicode"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/stretchr/testify/require"
@@ -27,10 +24,8 @@ import (
 	"patio/tui/importer"
 	"patio/tui/launcher"
 	"patio/tui/pane"
-	"patio/tui/safe"
+	"patio/tui/panetest"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // Bubble Tea's ticks can't be cancelled: those of the last second outlive a program.
 func TestMain(m *testing.M) {
@@ -181,24 +176,9 @@ func (u *ui) send(msg tea.Msg) tea.Cmd {
 // press sends keys by their names.
 func (u *ui) press(keys ...string) (last tea.Cmd) {
 	for _, k := range keys {
-		last = u.send(keyPress(k))
+		last = u.send(panetest.Key(k))
 	}
 	return last
-}
-
-func keyPress(name string) tea.KeyPressMsg {
-	special := map[string]tea.KeyPressMsg{
-		"enter": {Code: tea.KeyEnter}, "esc": {Code: tea.KeyEscape}, "tab": {Code: tea.KeyTab}, "shift+tab": {Code: tea.KeyTab, Mod: tea.ModShift},
-		"up": {Code: tea.KeyUp}, "down": {Code: tea.KeyDown},
-	}
-	if k, ok := special[name]; ok {
-		return k
-	}
-	if c, ok := strings.CutPrefix(name, "ctrl+"); ok {
-		return tea.KeyPressMsg{Code: rune(c[0]), Mod: tea.ModCtrl}
-	}
-	r := []rune(name)[0]
-	return tea.KeyPressMsg{Code: unicode.ToLower(r), Text: name}
 }
 
 // opened opens the first session with its journal applied, and leaves the editor.
@@ -211,36 +191,19 @@ func (u *ui) opened() {
 
 func (u *ui) frameText() string { return u.View().Content }
 
-var sgr = regexp.MustCompile("\x1b\\[[0-9;:]*m")
-
 // plainFrame takes our own styling away, and holds that nothing else is left.
 func (u *ui) plainFrame() string {
 	u.t.Helper()
 	u.stale = true
-	text := sgr.ReplaceAllString(u.frameText(), "")
-	for _, r := range text {
-		require.False(u.t, r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)), "%U in %q", r, text)
-	}
-	lines := strings.Split(text, "\n")
-	require.Len(u.t, lines, u.height)
-	for i, line := range lines {
-		require.Equal(u.t, u.width, safe.Width(line), "line %d: %q", i, line)
-	}
-	return text
+	view := u.frameText()
+	panetest.Screen(u.t, view, u.width, u.height)
+	return panetest.Plain(view)
 }
 
 func (u *ui) golden(name string) {
 	u.t.Helper()
 	u.plainFrame()
-	path := filepath.Join("testdata", "golden", fmt.Sprintf("%s-%dx%d-%s.txt", name, u.width, u.height, u.styles.Palette.Name))
-	got := u.frameText() + "\n"
-	if *update {
-		require.NoError(u.t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(u.t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(u.t, err, "make golden writes it")
-	require.Equal(u.t, string(want), got)
+	panetest.Compare(u.t, fmt.Sprintf("%s-%dx%d-%s", name, u.width, u.height, u.styles.Palette.Name), u.frameText()+"\n")
 }
 
 // screens are all that can be looked at, by the way there.

@@ -11,6 +11,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/vt"
 	"github.com/stretchr/testify/require"
+
+	"patio/tui/panetest"
 )
 
 // tty maps line feeds as a terminal's driver does, which isn't there.
@@ -27,7 +29,7 @@ type lazy struct{ screen *vt.SafeEmulator }
 func (l lazy) String() string { return text(l.screen) }
 
 // text is the screen without its styling: String of the emulator takes no lock.
-func text(screen *vt.SafeEmulator) string { return sgr.ReplaceAllString(screen.Render(), "") }
+func text(screen *vt.SafeEmulator) string { return panetest.Plain(screen.Render()) }
 
 // The program on a terminal emulator: what it writes becomes the screens that are meant,
 // from the first one to the terminal as it was before.
@@ -57,14 +59,14 @@ func TestOnATerminal(t *testing.T) {
 		}, 20*time.Second, 20*time.Millisecond, "%q in\n%s", texts, lazy{screen})
 	}
 	shows("Sessions", "m9c1v7w2yy", "need an answer")
-	p.Send(keyPress("?"))
+	p.Send(panetest.Key("?"))
 	shows("Help", "Everywhere")
-	p.Send(keyPress("esc"))
-	p.Send(keyPress("enter"))
+	p.Send(panetest.Key("esc"))
+	p.Send(panetest.Key("enter"))
 	shows("Chat", "Why does the test fail?", "It compares times in two zones")
 	p.Send(tea.WindowSizeMsg{Width: 60, Height: 16})
 	shows("Ask Pi to do something")
-	p.Send(keyPress("ctrl+c"))
+	p.Send(panetest.Key("ctrl+c"))
 	select {
 	case err := <-ended:
 		require.NoError(t, err)

@@ -1,11 +1,8 @@
 package chart
 
 import (
-	"flag"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,12 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"patio/themes"
+	"patio/tui/panetest"
 	"patio/tui/style"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 func TestSpark(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -50,29 +44,29 @@ func TestSeriesWindow(t *testing.T) {
 	require.True(t, math.IsNaN(s.Peak()))
 	last, _ := s.Last()
 	require.True(t, math.IsNaN(last))
-	require.Zero(t, s.Life(noon))
-	require.Len(t, s.Window(noon, time.Minute, 5), 5)
+	require.Zero(t, s.Life(panetest.Noon))
+	require.Len(t, s.Window(panetest.Noon, time.Minute, 5), 5)
 	for i := range 10 {
-		s.Add(noon.Add(time.Duration(i)*time.Second), float64(i))
+		s.Add(panetest.Noon.Add(time.Duration(i)*time.Second), float64(i))
 	}
-	s.Add(noon.Add(-time.Hour), 99)
-	s.Add(noon.Add(9*time.Second), 4)
-	s.Add(noon.Add(9*time.Second), Missing)
+	s.Add(panetest.Noon.Add(-time.Hour), 99)
+	s.Add(panetest.Noon.Add(9*time.Second), 4)
+	s.Add(panetest.Noon.Add(9*time.Second), Missing)
 	require.Equal(t, 10, s.Len())
 	require.EqualValues(t, 9, s.Peak())
 	last, at := s.Last()
 	require.EqualValues(t, 4, last)
-	require.True(t, at.Equal(noon.Add(9*time.Second)))
-	require.Equal(t, []float64{1, 3, 5, 7, 9}, s.Window(noon.Add(10*time.Second), 10*time.Second, 5))
-	require.Equal(t, []float64{8, 8, 9, 9}, s.Window(noon.Add(10*time.Second), 2*time.Second, 4), "more columns than seconds")
-	later := s.Window(noon.Add(20*time.Second), 20*time.Second, 20)
+	require.True(t, at.Equal(panetest.Noon.Add(9*time.Second)))
+	require.Equal(t, []float64{1, 3, 5, 7, 9}, s.Window(panetest.Noon.Add(10*time.Second), 10*time.Second, 5))
+	require.Equal(t, []float64{8, 8, 9, 9}, s.Window(panetest.Noon.Add(10*time.Second), 2*time.Second, 4), "more columns than seconds")
+	later := s.Window(panetest.Noon.Add(20*time.Second), 20*time.Second, 20)
 	require.EqualValues(t, 9, later[11], "a value stands for a while")
 	require.True(t, math.IsNaN(later[12]), "and not for long")
-	early := s.Window(noon.Add(10*time.Second), 20*time.Second, 20)
+	early := s.Window(panetest.Noon.Add(10*time.Second), 20*time.Second, 20)
 	require.True(t, math.IsNaN(early[9]))
 	require.EqualValues(t, 0, early[10])
-	require.Nil(t, s.Window(noon, 0, 5))
-	require.Nil(t, s.Window(noon, time.Minute, 0))
+	require.Nil(t, s.Window(panetest.Noon, 0, 5))
+	require.Nil(t, s.Window(panetest.Noon, time.Minute, 0))
 }
 
 func TestSeriesIsBounded(t *testing.T) {
@@ -83,9 +77,9 @@ func TestSeriesIsBounded(t *testing.T) {
 		if i == 7 {
 			v = 50
 		}
-		s.Add(noon.Add(time.Duration(i)*time.Second), v)
+		s.Add(panetest.Noon.Add(time.Duration(i)*time.Second), v)
 	}
-	end := noon.Add(seconds * time.Second)
+	end := panetest.Noon.Add(seconds * time.Second)
 	require.Equal(t, fine, s.Len())
 	require.LessOrEqual(t, len(s.all), coarse)
 	require.EqualValues(t, 50, s.Peak())
@@ -144,28 +138,13 @@ func lines(s *style.Styles, width int) []Line {
 }
 
 func TestGolden(t *testing.T) {
-	all, err := themes.All("")
-	require.NoError(t, err)
-	for _, p := range all[:2] {
-		s := style.New(p)
-		for _, size := range [][2]int{{60, 12}, {80, 20}, {160, 46}} {
-			view := strings.Join(plot(s, size[0], size[1]).Lines(lines(s, size[0])...), "\n")
-			file := filepath.Join("testdata", "golden", fmt.Sprintf("plot-%dx%d-%s.txt", size[0], size[1], p.Name))
-			if *update {
-				require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-				require.NoError(t, os.WriteFile(file, []byte(view), 0o644))
-			}
-			want, err := os.ReadFile(file)
-			require.NoError(t, err)
-			require.Equal(t, string(want), view, file)
-		}
-	}
+	panetest.Golden(t, "plot", "", func(w, h int, s *style.Styles) string {
+		return strings.Join(plot(s, w, h).Lines(lines(s, w)...), "\n")
+	})
 }
 
 func TestPlotKeepsItsSize(t *testing.T) {
-	all, err := themes.All("")
-	require.NoError(t, err)
-	s := style.New(all[0])
+	s := panetest.Styles(t, themes.DefaultDark)
 	for w := 0; w <= 120; w += 3 {
 		for h := 0; h <= 30; h++ {
 			p := plot(s, w, h)
@@ -199,9 +178,7 @@ func TestPlotOfOddFigures(t *testing.T) {
 }
 
 func BenchmarkPlot(b *testing.B) {
-	all, err := themes.All("")
-	require.NoError(b, err)
-	s := style.New(all[0])
+	s := panetest.Styles(b, themes.DefaultDark)
 	p, l := plot(s, 80, 20), lines(s, 80)
 	for b.Loop() {
 		p.Lines(l...)
@@ -211,9 +188,9 @@ func BenchmarkPlot(b *testing.B) {
 func BenchmarkWindow(b *testing.B) {
 	var s Series
 	for i := range 10_000 {
-		s.Add(noon.Add(time.Duration(i)*time.Second), float64(i%97))
+		s.Add(panetest.Noon.Add(time.Duration(i)*time.Second), float64(i%97))
 	}
-	end := noon.Add(10_000 * time.Second)
+	end := panetest.Noon.Add(10_000 * time.Second)
 	for _, span := range []time.Duration{time.Minute, time.Hour, 10_000 * time.Second} {
 		b.Run(Ago(span), func(b *testing.B) {
 			for b.Loop() {

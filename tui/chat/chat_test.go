@@ -16,6 +16,7 @@ import (
 
 	"patio/engine/api"
 	"patio/tui/pane"
+	"patio/tui/panetest"
 )
 
 func TestPrompts(t *testing.T) {
@@ -57,7 +58,7 @@ func TestPrompts(t *testing.T) {
 		d := newDesk(t)
 		d.h.err = errors.New("no route")
 		d.typed("one")
-		cmd := d.c.Update(press("enter"))
+		cmd := d.c.Update(panetest.Key("enter"))
 		d.typed("two")
 		d.run(cmd)
 		require.Equal(t, "two", d.c.ed.text())
@@ -118,7 +119,7 @@ func TestAbort(t *testing.T) {
 	t.Run("ended by the state", func(t *testing.T) {
 		d := newDesk(t)
 		d.work()
-		d.c.Update(press("ctrl+x"))
+		d.c.Update(panetest.Key("ctrl+x"))
 		require.Contains(t, d.view(), "aborting")
 		d.idle()
 		require.Contains(t, d.view(), "○ idle")
@@ -455,7 +456,7 @@ func TestSessionComesBeforeTheScreen(t *testing.T) {
 	require.NotEmpty(t, c.Keys())
 	c.SetStyles(d.c.styles)
 	c.SetSize(60, 12)
-	requireSafe(t, c.View(), 60, 12)
+	panetest.Screen(t, c.View(), 60, 12)
 }
 
 func TestHistoryIsAskedForOnce(t *testing.T) {

@@ -3,16 +3,10 @@ package chat
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-	"unicode"
 
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
@@ -24,11 +18,10 @@ import (
 	"patio/sessions"
 	"patio/themes"
 	"patio/tui/pane"
+	"patio/tui/panetest"
 	"patio/tui/safe"
 	"patio/tui/style"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 var start = time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
 
@@ -147,23 +140,6 @@ type desk struct {
 	msgs []tea.Msg // that went to the root
 }
 
-var allStyles = sync.OnceValue(func() map[string]*style.Styles {
-	all, err := themes.All("")
-	if err != nil {
-		panic(err)
-	}
-	by := map[string]*style.Styles{}
-	for _, p := range all {
-		by[p.Name] = style.New(p)
-	}
-	return by
-})
-
-func styles(t testing.TB, name string) *style.Styles {
-	require.Contains(t, allStyles(), name)
-	return allStyles()[name]
-}
-
 func session() api.Session {
 	return api.Session{
 		V: 1, ID: "k3v9x2m1pq", Name: "fix the parser", Phase: api.PhaseReady, Activity: api.ActivityIdle, Created: start, Workspace: "/work/tour",
@@ -185,7 +161,7 @@ func newDesk(t *testing.T, o ...func(*api.Session, *Options)) *desk {
 		f(&s, &opts)
 	}
 	d.c = New(d.h, d.tr, opts)
-	d.c.SetStyles(styles(t, themes.DefaultDark))
+	d.c.SetStyles(panetest.Styles(t, themes.DefaultDark))
 	d.c.SetSize(80, 20)
 	d.c.SetSession(s)
 	return d
@@ -216,42 +192,14 @@ func (d *desk) send(msg tea.Msg) { d.run(d.c.Update(msg)) }
 func (d *desk) press(names ...string) {
 	d.t.Helper()
 	for _, name := range names {
-		d.send(press(name))
+		d.send(panetest.Key(name))
 	}
 }
 
 func (d *desk) typed(text string) {
 	for _, r := range text {
-		d.send(tea.KeyPressMsg{Code: r, Text: string(r)})
+		d.send(panetest.Key(string(r)))
 	}
-}
-
-var named = map[string]rune{
-	"enter": tea.KeyEnter, "esc": tea.KeyEscape, "up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight, "tab": tea.KeyTab,
-	"backspace": tea.KeyBackspace, "delete": tea.KeyDelete, "home": tea.KeyHome, "end": tea.KeyEnd, "pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "space": tea.KeySpace,
-}
-
-func press(name string) tea.KeyPressMsg {
-	k := tea.KeyPressMsg{}
-	for rest, ok := name, true; ok; {
-		name = rest
-		for prefix, mod := range map[string]tea.KeyMod{"ctrl+": tea.ModCtrl, "alt+": tea.ModAlt, "shift+": tea.ModShift} {
-			if after, found := strings.CutPrefix(rest, prefix); found {
-				k.Mod |= mod
-				rest = after
-			}
-		}
-		ok = rest != name
-	}
-	if code, ok := named[name]; ok {
-		k.Code = code
-		return k
-	}
-	k.Code = []rune(name)[0]
-	if k.Mod == 0 {
-		k.Text = name
-	}
-	return k
 }
 
 // state applies a state record.
@@ -286,51 +234,18 @@ func (d *desk) ask(q api.Question) {
 // ready lets the time pass in which a question ignores keys.
 func (d *desk) ready() { d.now = d.now.Add(time.Second) }
 
-var sgr = regexp.MustCompile(`\x1b\[[0-9;]*m`)
-
-// plainView is the view without styling.
-func (d *desk) view() string { return sgr.ReplaceAllString(d.c.View(), "") }
-
-// requireSafe fails when a view has a byte that isn't ours, or another size than it should.
-func requireSafe(t testing.TB, view string, width, height int) {
-	t.Helper()
-	lines := strings.Split(view, "\n")
-	require.Len(t, lines, height)
-	for _, line := range lines {
-		plain := sgr.ReplaceAllString(line, "")
-		for _, r := range plain {
-			if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-				t.Fatalf("%q in the line %q", r, plain)
-			}
-		}
-		require.Equal(t, width, safe.Width(line), "%q", plain)
-	}
-}
+// view is what is drawn, without styling.
+func (d *desk) view() string { return panetest.Plain(d.c.View()) }
 
 func (d *desk) safe() {
 	d.t.Helper()
-	requireSafe(d.t, d.c.View(), d.c.width, d.c.height)
+	panetest.Screen(d.t, d.c.View(), d.c.width, d.c.height)
 }
 
 // golden compares the view at all sizes and themes with files.
 func (d *desk) golden(name string) {
 	d.t.Helper()
-	for _, size := range [][2]int{{60, 12}, {80, 20}, {160, 46}} {
-		for _, theme := range []string{themes.DefaultDark, themes.DefaultLight} {
-			d.c.SetStyles(styles(d.t, theme))
-			d.c.SetSize(size[0], size[1])
-			view := d.c.View()
-			requireSafe(d.t, view, size[0], size[1])
-			file := filepath.Join("testdata", "golden", fmt.Sprintf("%s-%dx%d-%s.txt", name, size[0], size[1], theme))
-			if *update {
-				require.NoError(d.t, os.MkdirAll(filepath.Dir(file), 0o755))
-				require.NoError(d.t, os.WriteFile(file, []byte(view), 0o644))
-			}
-			want, err := os.ReadFile(file)
-			require.NoError(d.t, err, "run with -update")
-			require.Equal(d.t, string(want), view, file)
-		}
-	}
+	panetest.Golden(d.t, name, "", func(w, h int, s *style.Styles) string { return panetest.Draw(d.c, w, h, s) })
 }
 
 func (d *desk) notice() string {

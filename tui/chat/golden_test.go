@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"patio/engine/api"
+	"patio/tui/panetest"
 )
 
 const (
@@ -50,7 +51,7 @@ func TestGolden(t *testing.T) {
 		"aborting": func(d *desk) {
 			d.h.replies["abort"] = "gone"
 			d.work()
-			d.c.Update(press("ctrl+x"))
+			d.c.Update(panetest.Key("ctrl+x"))
 		},
 		"paste": func(d *desk) {
 			d.typed("Why does this fail? ")
@@ -77,7 +78,7 @@ func TestGolden(t *testing.T) {
 			d.press("ctrl+r")
 		},
 		"name":    func(d *desk) { d.typed("/name"); d.press("enter") },
-		"loading": func(d *desk) { d.c.Update(press("ctrl+t")) },
+		"loading": func(d *desk) { d.c.Update(panetest.Key("ctrl+t")) },
 		"select": func(d *desk) {
 			d.work()
 			d.ask(api.Question{ID: "q1", Method: "select", Title: "Which database?", Options: []string{"PostgreSQL", "SQLite", "none"}, Raw: json.RawMessage(`{"timeout":60000}`)})

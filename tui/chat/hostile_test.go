@@ -15,17 +15,8 @@ import (
 	"patio/engine/api"
 	"patio/engine/journal"
 	"patio/themes"
+	"patio/tui/panetest"
 )
-
-// hostile are texts that would do something to a terminal.
-func hostile() map[string]string {
-	return map[string]string{
-		"escape": "a\x1b[2J\x1b]52;c;aGk=\x07b", "C1": "a\u009b31m\u0090q\u009cb", "bidi": "a\u202eevil\u2066b", "zero width": "a\u200b\u200d\ufeff\u2060b",
-		"marks": "a" + strings.Repeat("\u0301", 300) + "b", "invalid": "a\xff\xfe\xc3b", "lines": "a\r\nb\rc\u2028d\u0085e\x0bf\x0cg", "wide": strings.Repeat("漢字👩\u200d👧", 100),
-		"huge": strings.Repeat("x\x1b[31m", 1<<20/6), "tabs": strings.Repeat("\t", 200), "variation": "☎\ufe0f❤\ufe0f", "private": "\U00100000\U0010fffd\ue000", "blank": "\u3164\u115f\u2800",
-		"controls": "\x00\x01\x02\x08\x7f",
-	}
-}
 
 func quote(s string) string {
 	b, _ := json.Marshal(s)
@@ -106,7 +97,7 @@ func TestHostileStrings(t *testing.T) {
 	}
 	for place, put := range places {
 		t.Run(place, func(t *testing.T) {
-			for name, s := range hostile() {
+			for name, s := range panetest.Hostile(1 << 20) {
 				d := newDesk(t)
 				put(d, s)
 				for _, size := range [][2]int{{80, 20}, {60, 12}, {160, 46}} {
@@ -174,13 +165,11 @@ func TestEverySize(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t)
 			put(d)
-			for w := 20; w <= 200; w += 9 {
-				for h := 4; h <= 60; h += 7 {
-					d.c.SetSize(w, h)
-					d.safe()
-					if cur := d.c.Cursor(); cur != nil {
-						require.True(t, cur.X >= 0 && cur.X < w && cur.Y >= 0 && cur.Y < h, "%dx%d %v", w, h, cur)
-					}
+			for w, h := range panetest.Sizes(9, 7) {
+				d.c.SetSize(w, h)
+				d.safe()
+				if cur := d.c.Cursor(); cur != nil {
+					require.True(t, cur.X >= 0 && cur.X < w && cur.Y >= 0 && cur.Y < h, "%dx%d %v", w, h, cur)
 				}
 			}
 			for _, size := range [][2]int{{1, 1}, {3, 2}, {2, 60}, {200, 1}, {0, 0}} {
@@ -196,12 +185,11 @@ func TestKeys(t *testing.T) {
 	reserved := []string{"ctrl+c", "ctrl+p", ":", "?", "q", "[", "]", "shift+tab", "t", "m", "n", "N", "D", "I", "x", "s", "a", "ctrl+d", "ctrl+]"}
 	check := func(d *desk) {
 		t.Helper()
+		panetest.Helped(t, d.c)
+		if d.c.Typing() {
+			return
+		}
 		for _, k := range d.c.Keys() {
-			require.NotEmpty(t, k.Help().Key)
-			require.NotEmpty(t, k.Help().Desc)
-			if d.c.Typing() {
-				continue
-			}
 			for _, name := range k.Keys() {
 				require.NotContains(t, reserved, name)
 			}
@@ -256,13 +244,13 @@ func TestKeys(t *testing.T) {
 }
 
 func FuzzEditor(f *testing.F) {
-	for _, s := range hostile() {
+	for _, s := range panetest.Hostile(1 << 20) {
 		f.Add(clip(s, 3000), "x", 3)
 	}
 	f.Add("a\tb", "\r\n", 1)
 	f.Fuzz(func(t *testing.T, text, more string, moves int) {
 		e := newEditor("> ")
-		e.setStyles(styles(t, themes.DefaultDark))
+		e.setStyles(panetest.Styles(t, themes.DefaultDark))
 		e.setSize(30, 5)
 		clean := func(s string) string {
 			var b strings.Builder
@@ -276,12 +264,12 @@ func FuzzEditor(f *testing.F) {
 		e.paste(strings.Repeat("p\n", 12))
 		e.insert(more)
 		for range moves % 20 {
-			e.key(press("left"))
+			e.key(panetest.Key("left"))
 		}
-		e.key(press("backspace"))
+		e.key(panetest.Key("backspace"))
 		e.insert(more)
-		e.key(press("ctrl+w"))
-		requireSafe(t, e.view(30), 30, e.height())
+		e.key(panetest.Key("ctrl+w"))
+		panetest.Screen(t, e.view(30), 30, e.height())
 		require.NotContains(t, strings.Map(func(r rune) rune {
 			if isStand(r) {
 				return '#'
@@ -361,7 +349,7 @@ func BenchmarkTyping(b *testing.B) {
 	for b.Loop() {
 		d.c.Update(key)
 		_ = d.c.View()
-		d.c.Update(press("backspace"))
+		d.c.Update(panetest.Key("backspace"))
 	}
 }
 

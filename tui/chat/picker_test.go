@@ -12,6 +12,7 @@ import (
 
 	"patio/engine/api"
 	"patio/tui/pane"
+	"patio/tui/panetest"
 )
 
 func TestModelPicker(t *testing.T) {
@@ -51,7 +52,7 @@ func TestModelPicker(t *testing.T) {
 func TestPickerClosedBeforeTheReply(t *testing.T) {
 	d := newDesk(t)
 	d.h.replies["get_available_models"] = someModels
-	cmd := d.c.Update(press("ctrl+l"))
+	cmd := d.c.Update(panetest.Key("ctrl+l"))
 	require.Contains(t, d.view(), "asking Pi")
 	d.press("enter", "esc")
 	d.run(cmd)
@@ -59,7 +60,7 @@ func TestPickerClosedBeforeTheReply(t *testing.T) {
 
 	d.press("ctrl+l")
 	d.h.replies["set_model"] = "gone"
-	cmd = d.c.Update(press("enter"))
+	cmd = d.c.Update(panetest.Key("enter"))
 	require.Contains(t, d.view(), "changing to")
 	d.press("enter") // not twice
 	require.Len(t, d.h.commands, 2)

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"patio/engine/api"
-	"patio/tui/pane"
+	"patio/tui/panetest"
+	"patio/tui/style"
 )
 
 const somePlan = `{
@@ -39,15 +40,15 @@ func TestGolden(t *testing.T) {
 		"nothing": New,
 		"session": func() *Pane { return filled(t) },
 	} {
-		t.Run(name, func(t *testing.T) { golden(t, name, func() pane.Pane { return make() }) })
+		panetest.Golden(t, name, "", func(w, h int, s *style.Styles) string { return panetest.Draw(make(), w, h, s) })
 	}
 }
 
 func TestSaysWhatTheLaunchSays(t *testing.T) {
 	p := filled(t)
-	p.SetStyles(theme(t, "patio-dark"))
+	p.SetStyles(panetest.Styles(t, "patio-dark"))
 	p.SetSize(120, 90)
-	view := plain(p)
+	view := panetest.Plain(p.View())
 	for _, want := range []string{
 		"launch: uid 1000 inside", "Pi 0.84.2 · Node 24.21.0 · sha256", "/work/tour, read-write: the workspace", "/var/lib/patio/pi-sessions, read-only", "no secret environment variables",
 		"1 generated file,", "no rules: every host is denied; 2 attempts", "1 of 3 limits are kept; NOT kept: cpus", "C11",
@@ -59,33 +60,33 @@ func TestSaysWhatTheLaunchSays(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(`{"egress":[{"host":"example.com","port":443,"action":"allow"}]}`), &s.Plan))
 	s.Phase, s.End = api.PhaseEnded, &api.End{Reason: "stopped by its user"}
 	p.SetSession(s)
-	require.Contains(t, plain(p), "1 rule; 2 attempts")
-	require.Contains(t, plain(p), "ended: stopped by its user")
+	require.Contains(t, panetest.Plain(p.View()), "1 rule; 2 attempts")
+	require.Contains(t, panetest.Plain(p.View()), "ended: stopped by its user")
 }
 
 func TestScroll(t *testing.T) {
 	p := filled(t)
-	p.SetStyles(theme(t, "patio-dark"))
+	p.SetStyles(panetest.Styles(t, "patio-dark"))
 	p.SetSize(60, 12)
-	keysAreOurs(t, p)
-	top := plain(p)
-	press(p, "j", "pgdown")
+	panetest.OwnKeys(t, p)
+	top := panetest.Plain(p.View())
+	panetest.Press(p, "j", "pgdown")
 	p.Update(tea.MouseWheelMsg{Button: tea.MouseWheelDown})
-	below := plain(p)
+	below := panetest.Plain(p.View())
 	require.NotEqual(t, top, below)
 	p.SetSession(session(t))
-	require.Equal(t, below, plain(p), "a snapshot moves nothing")
-	press(p, "G")
-	require.Contains(t, plain(p), "NOT kept: cpus")
-	press(p, "k", "g")
-	require.Equal(t, top, plain(p))
+	require.Equal(t, below, panetest.Plain(p.View()), "a snapshot moves nothing")
+	panetest.Press(p, "G")
+	require.Contains(t, panetest.Plain(p.View()), "NOT kept: cpus")
+	panetest.Press(p, "k", "g")
+	require.Equal(t, top, panetest.Plain(p.View()))
 	p.SetSize(120, 90)
 	require.Empty(t, p.Keys())
 	p.Apply(nil)
 }
 
 func TestHostile(t *testing.T) {
-	for _, text := range evil {
+	for _, text := range panetest.Hostile(panetest.Endless) {
 		s := session(t)
 		s.Phase, s.End = api.PhaseEnded, &api.End{Reason: text}
 		l := &s.Plan
@@ -93,29 +94,29 @@ func TestHostile(t *testing.T) {
 		l.Mounts[0].Destination, l.Mounts[0].Reason = text, text
 		l.Enforced[1].Name = text
 		p := New()
-		p.SetStyles(theme(t, "patio-dark"))
+		p.SetStyles(panetest.Styles(t, "patio-dark"))
 		p.SetSession(s)
 		for _, size := range [][2]int{{60, 12}, {160, 120}} {
 			p.SetSize(size[0], size[1])
-			clean(t, p.View(), size[0], size[1])
-			press(p, "G")
-			clean(t, p.View(), size[0], size[1])
+			panetest.Screen(t, p.View(), size[0], size[1])
+			panetest.Press(p, "G")
+			panetest.Screen(t, p.View(), size[0], size[1])
 		}
 	}
 }
 
 func TestSizes(t *testing.T) {
 	p := filled(t)
-	p.SetStyles(theme(t, "patio-light"))
-	sweep(t, p)
+	p.SetStyles(panetest.Styles(t, "patio-light"))
+	panetest.EverySize(t, p)
 }
 
 func BenchmarkView(b *testing.B) {
 	p := filled(b)
-	p.SetStyles(theme(b, "patio-dark"))
+	p.SetStyles(panetest.Styles(b, "patio-dark"))
 	p.SetSize(160, 46)
 	for b.Loop() {
-		press(p, "j")
+		panetest.Press(p, "j")
 		p.View()
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"patio/engine/api"
 	"patio/themes"
 	"patio/tui/pane"
+	"patio/tui/panetest"
 	"patio/tui/style"
 )
 
@@ -63,13 +64,6 @@ func examined(m *machine, w, h int, s *style.Styles) *Doctor {
 	return d
 }
 
-func press(p pane.Pane, keys string) (cmd tea.Cmd) {
-	for _, r := range keys {
-		cmd = p.Update(tea.KeyPressMsg{Code: r, Text: string(r)})
-	}
-	return cmd
-}
-
 func TestGolden(t *testing.T) {
 	for name, open := range map[string]func(w, h int, s *style.Styles) *Doctor{
 		"new":     func(w, h int, s *style.Styles) *Doctor { return opened(&machine{}, w, h, s) },
@@ -83,32 +77,30 @@ func TestGolden(t *testing.T) {
 		},
 		"again": func(w, h int, s *style.Styles) *Doctor {
 			d := examined(&machine{findings: ill}, w, h, s)
-			press(d, "ggjjjjjjr")
+			panetest.Press(d, "ggjjjjjjr")
 			return d
 		},
 		"failed": func(w, h int, s *style.Styles) *Doctor {
 			return examined(&machine{err: api.Errorf(api.CodeInternal, "set HOME, or XDG_STATE_HOME", "there is no home directory")}, w, h, s)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			golden(t, name, func(_ *testing.T, w, h int, s *style.Styles) pane.Pane { return open(w, h, s) })
-		})
+		panetest.Golden(t, name, "\n", func(w, h int, s *style.Styles) string { return open(w, h, s).View() })
 	}
 }
 
 func TestWorstIsSelectedAndKept(t *testing.T) {
 	m := &machine{findings: ill}
-	d := examined(m, 80, 20, styles(t, themes.DefaultDark))
+	d := examined(m, 80, 20, panetest.Styles(t, themes.DefaultDark))
 	f, ok := d.selected()
 	require.True(t, ok)
 	require.Equal(t, "image", f.Name)
 	require.Equal(t, 2, d.Count())
-	require.Equal(t, pane.CopyMsg{Text: "patio image build", What: "the fix"}, press(d, "y")())
+	require.Equal(t, pane.CopyMsg{Text: "patio image build", What: "the fix"}, panetest.Press(d, "y")())
 
-	press(d, "G")
-	require.IsType(t, pane.NoticeMsg{}, press(d, "y")(), "nothing is to be mended")
-	cmd := press(d, "r")
-	require.Nil(t, press(d, "r"), "it runs already")
+	panetest.Press(d, "G")
+	require.IsType(t, pane.NoticeMsg{}, panetest.Press(d, "y")(), "nothing is to be mended")
+	cmd := panetest.Press(d, "r")
+	require.Nil(t, panetest.Press(d, "r"), "it runs already")
 	m.findings = append([]Finding{{Name: "new", Status: Bad}}, ill...)
 	d.Update(cmd())
 	f, _ = d.selected()
@@ -118,17 +110,17 @@ func TestWorstIsSelectedAndKept(t *testing.T) {
 
 func TestFailureKeepsWhatWasFound(t *testing.T) {
 	m := &machine{findings: healthy}
-	d := examined(m, 80, 20, styles(t, themes.DefaultDark))
+	d := examined(m, 80, 20, panetest.Styles(t, themes.DefaultDark))
 	m.err = errors.New("no more processes")
 	d.Update(d.Open()())
-	view := plain(d.View())
+	view := panetest.Plain(d.View())
 	require.Contains(t, view, "The checks couldn't run: no more processes")
 	require.Contains(t, view, "kernel 6.12.0")
 }
 
 func TestAnothersAnswerIsIgnored(t *testing.T) {
-	d := opened(&machine{findings: ill}, 80, 20, styles(t, themes.DefaultDark))
-	other := opened(&machine{findings: healthy}, 80, 20, styles(t, themes.DefaultDark))
+	d := opened(&machine{findings: ill}, 80, 20, panetest.Styles(t, themes.DefaultDark))
+	other := opened(&machine{findings: healthy}, 80, 20, panetest.Styles(t, themes.DefaultDark))
 	cmd := other.Open()
 	d.Open()
 	d.Update(cmd())
@@ -137,17 +129,14 @@ func TestAnothersAnswerIsIgnored(t *testing.T) {
 }
 
 func TestKeysSayWhatTheyDo(t *testing.T) {
-	d := examined(&machine{findings: ill}, 80, 20, styles(t, themes.DefaultDark))
-	for _, b := range d.Keys() {
-		require.NotEmpty(t, b.Help().Key)
-		require.NotEmpty(t, b.Help().Desc)
-	}
-	require.Len(t, opened(&machine{}, 80, 20, styles(t, themes.DefaultDark)).Keys(), 1)
+	d := examined(&machine{findings: ill}, 80, 20, panetest.Styles(t, themes.DefaultDark))
+	panetest.Helped(t, d)
+	require.Len(t, opened(&machine{}, 80, 20, panetest.Styles(t, themes.DefaultDark)).Keys(), 1)
 }
 
 func TestExport(t *testing.T) {
-	d := examined(&machine{findings: ill}, 80, 20, styles(t, themes.DefaultDark))
-	msg, ok := press(d, "e")().(pane.ExportMsg)
+	d := examined(&machine{findings: ill}, 80, 20, panetest.Styles(t, themes.DefaultDark))
+	msg, ok := panetest.Press(d, "e")().(pane.ExportMsg)
 	require.True(t, ok)
 	require.Equal(t, "patio-doctor.txt", msg.Name)
 	var b bytes.Buffer
@@ -156,7 +145,7 @@ func TestExport(t *testing.T) {
 }
 
 func TestMouse(t *testing.T) {
-	d := examined(&machine{findings: ill}, 160, 46, styles(t, themes.DefaultDark))
+	d := examined(&machine{findings: ill}, 160, 46, panetest.Styles(t, themes.DefaultDark))
 	d.Update(tea.MouseClickMsg{X: 4, Y: listTop + 1 + 6, Button: tea.MouseLeft})
 	f, _ := d.selected()
 	require.Equal(t, "network device", f.Name)
@@ -166,23 +155,23 @@ func TestMouse(t *testing.T) {
 }
 
 func TestHostileTexts(t *testing.T) {
-	for name, text := range hostile() {
+	for name, text := range panetest.Hostile(panetest.Endless) {
 		t.Run(name, func(t *testing.T) {
-			for _, size := range screens {
-				d := examined(&machine{findings: []Finding{{text, Bad, text, text, text}, {text, Status(text), text, text, text + "\n" + text}}}, size[0], size[1], styles(t, themes.DefaultDark))
-				requireScreen(t, d.View(), size[0], size[1])
-				press(d, "j")
-				requireScreen(t, d.View(), size[0], size[1])
-				d = examined(&machine{err: &api.Error{Message: text, Hint: text}}, size[0], size[1], styles(t, themes.DefaultDark))
-				requireScreen(t, d.View(), size[0], size[1])
+			for _, size := range panetest.Screens {
+				d := examined(&machine{findings: []Finding{{text, Bad, text, text, text}, {text, Status(text), text, text, text + "\n" + text}}}, size[0], size[1], panetest.Styles(t, themes.DefaultDark))
+				panetest.Screen(t, d.View(), size[0], size[1])
+				panetest.Press(d, "j")
+				panetest.Screen(t, d.View(), size[0], size[1])
+				d = examined(&machine{err: &api.Error{Message: text, Hint: text}}, size[0], size[1], panetest.Styles(t, themes.DefaultDark))
+				panetest.Screen(t, d.View(), size[0], size[1])
 			}
 		})
 	}
 }
 
 func TestEverySize(t *testing.T) {
-	everySize(t, examined(&machine{findings: ill}, 80, 20, styles(t, themes.DefaultDark)))
-	everySize(t, opened(&machine{}, 80, 20, styles(t, themes.DefaultDark)))
+	panetest.EverySize(t, examined(&machine{findings: ill}, 80, 20, panetest.Styles(t, themes.DefaultDark)))
+	panetest.EverySize(t, opened(&machine{}, 80, 20, panetest.Styles(t, themes.DefaultDark)))
 }
 
 func BenchmarkView(b *testing.B) {
@@ -191,9 +180,9 @@ func BenchmarkView(b *testing.B) {
 		many[i] = ill[i%len(ill)]
 		many[i].Name = fmt.Sprintf("check %d", i)
 	}
-	d := examined(&machine{findings: many}, 160, 46, styles(b, themes.DefaultDark))
+	d := examined(&machine{findings: many}, 160, 46, panetest.Styles(b, themes.DefaultDark))
 	for b.Loop() {
-		press(d, "j")
+		panetest.Press(d, "j")
 		_ = d.View()
 	}
 }

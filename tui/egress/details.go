@@ -6,6 +6,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"patio/tui/figure"
 	"patio/tui/safe"
 )
 
@@ -112,8 +113,8 @@ func (s *sheet) connection(d *decision) {
 		s.field("state", "ended with the session; its bytes are unknown")
 	default:
 		s.field("open for", lasting(d.duration))
-		s.field("in", size(d.in)+" came into the sandbox")
-		s.field("out", size(d.out)+" left the sandbox")
+		s.field("in", figure.Size(d.in)+" came into the sandbox")
+		s.field("out", figure.Size(d.out)+" left the sandbox")
 		if d.count > 1 {
 			s.field("requests", humanize.Comma(d.count))
 		}

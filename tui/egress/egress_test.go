@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,8 @@ import (
 	"patio/engine/api"
 	"patio/engine/journal"
 	"patio/tui/pane"
+	"patio/tui/panetest"
+	"patio/tui/style"
 )
 
 // desk is a pane with a journal to write to.
@@ -23,7 +27,7 @@ type desk struct {
 }
 
 func newDesk() *desk {
-	d := &desk{Pane: New(nil, clock)}
+	d := &desk{Pane: New(nil, panetest.Clock)}
 	d.SetSession(api.Session{ID: "k3v9xq", Phase: api.PhaseReady})
 	return d
 }
@@ -35,7 +39,7 @@ func (d *desk) event(after time.Duration, fields string) {
 
 func (d *desk) record(after time.Duration, fields string) journal.Record {
 	d.seq++
-	at := noon.Add(after)
+	at := panetest.Noon.Add(after)
 	data := fmt.Sprintf(`{"time":%q,%s}`, at.Format(time.RFC3339Nano), fields)
 	return journal.Record{Seq: d.seq, Time: at, Type: api.RecordEgress, Data: json.RawMessage(data)}
 }
@@ -72,34 +76,30 @@ func TestGolden(t *testing.T) {
 			return d
 		},
 		"busy":         busy,
-		"denied":       func() *desk { d := busy(); press(d, "d"); return d },
-		"hosts":        func() *desk { d := busy(); press(d, "o"); return d },
-		"filter":       func() *desk { d := busy(); press(d, "/", "n", "p", "m"); return d },
-		"filter-empty": func() *desk { d := busy(); press(d, "/", "z", "z", "enter"); return d },
+		"denied":       func() *desk { d := busy(); panetest.Press(d, "d"); return d },
+		"hosts":        func() *desk { d := busy(); panetest.Press(d, "o"); return d },
+		"filter":       func() *desk { d := busy(); panetest.Press(d, "/", "n", "p", "m"); return d },
+		"filter-empty": func() *desk { d := busy(); panetest.Press(d, "/", "z", "z", "enter"); return d },
 	} {
-		t.Run(name, func(t *testing.T) { golden(t, name, func() pane.Pane { return make().Pane }) })
+		panetest.Golden(t, name, "", func(w, h int, s *style.Styles) string { return panetest.Draw(make().Pane, w, h, s) })
 	}
 	for name, up := range map[string]int{"details-private": 0, "details-literal": 3, "details-open": 5, "details-dns": 6, "details-ended": 7} {
-		t.Run(name, func(t *testing.T) {
-			golden(t, name, func() pane.Pane {
-				d := busy()
-				d.SetSize(80, 20)
-				for range up {
-					press(d, "k")
-				}
-				press(d, "enter")
-				return d.Pane
-			})
+		panetest.Golden(t, name, "", func(w, h int, s *style.Styles) string {
+			d := busy()
+			d.SetSize(80, 20)
+			for range up {
+				panetest.Press(d, "k")
+			}
+			panetest.Press(d, "enter")
+			return panetest.Draw(d.Pane, w, h, s)
 		})
 	}
-	t.Run("dropped", func(t *testing.T) {
-		d := newDesk()
-		many(d, maxRows+100)
-		d.event(0, dropped)
-		golden(t, "dropped", func() pane.Pane {
-			press(d, "g")
-			return d.Pane
-		})
+	d := newDesk()
+	many(d, maxRows+100)
+	d.event(0, dropped)
+	panetest.Golden(t, "dropped", "", func(w, h int, s *style.Styles) string {
+		panetest.Press(d, "g")
+		return panetest.Draw(d.Pane, w, h, s)
 	})
 }
 
@@ -114,7 +114,7 @@ func many(d *desk, n int) {
 
 func TestSums(t *testing.T) {
 	d := busy()
-	d.SetStyles(theme(t, "patio-dark"))
+	d.SetStyles(panetest.Styles(t, "patio-dark"))
 	d.SetSize(80, 20)
 	require.EqualValues(t, 3, d.ledger.allowed, "a name and two connections")
 	require.EqualValues(t, 4+1+2+1+1+1, d.ledger.denied)
@@ -139,29 +139,29 @@ func TestSums(t *testing.T) {
 
 	d.Apply([]journal.Record{{Type: api.RecordEgress, Data: json.RawMessage(`7`)}, {Type: "other"}})
 	require.Equal(t, 1, d.ledger.unreadable)
-	require.Contains(t, plain(d), "1 unreadable")
+	require.Contains(t, panetest.Plain(d.View()), "1 unreadable")
 }
 
 func TestConnectionThatTheGatewayEnds(t *testing.T) {
 	d := newDesk()
-	d.SetStyles(theme(t, "patio-dark"))
+	d.SetStyles(panetest.Styles(t, "patio-dark"))
 	d.SetSize(160, 20)
 	d.event(0, npm)
-	require.Contains(t, plain(d), "● open")
+	require.Contains(t, panetest.Plain(d.View()), "● open")
 	d.event(time.Second, `"kind":"end","id":"c2","verdict":"deny","host":"registry.npmjs.org","port":443,"reason":"rule_withdrawn","bytes_in":1,"bytes_out":2`)
-	require.Contains(t, plain(d), "ended: rule withdrawn")
-	require.Contains(t, plain(d), "1.0s", "the duration, when the end doesn't tell it")
+	require.Contains(t, panetest.Plain(d.View()), "ended: rule withdrawn")
+	require.Contains(t, panetest.Plain(d.View()), "1.0s", "the duration, when the end doesn't tell it")
 }
 
 func TestDropsTheOldest(t *testing.T) {
 	d := newDesk()
-	d.SetStyles(theme(t, "patio-dark"))
+	d.SetStyles(panetest.Styles(t, "patio-dark"))
 	d.SetSize(80, 20)
 	d.event(0, npm)
 	many(d, maxRows-1)
-	press(d, "g")
+	panetest.Press(d, "g")
 	for range 2500 {
-		press(d, "j")
+		panetest.Press(d, "j")
 	}
 	selected := d.selected().host
 	many(d, 10)
@@ -170,13 +170,13 @@ func TestDropsTheOldest(t *testing.T) {
 	require.Empty(t, d.ledger.open, "what was dropped isn't awaited")
 	require.EqualValues(t, 0, d.ledger.host("registry.npmjs.org").open)
 	require.Len(t, d.hosts, 0)
-	press(d, "o")
+	panetest.Press(d, "o")
 	require.Len(t, d.hosts, maxHosts+1, "and the others")
 	require.EqualValues(t, maxRows+10, d.Count())
-	press(d, "o", "g")
+	panetest.Press(d, "o", "g")
 	require.Nil(t, d.selected(), "the row of the dropped is none")
-	require.Contains(t, plain(d), "2,000 older ones")
-	require.Nil(t, press(d, "enter"))
+	require.Contains(t, panetest.Plain(d.View()), "2,000 older ones")
+	require.Nil(t, panetest.Press(d, "enter"))
 	many(d, dropRows)
 	require.Equal(t, 2*dropRows, d.ledger.dropped)
 }
@@ -187,25 +187,25 @@ func TestFilter(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			d := busy()
-			press(d, "/")
+			panetest.Press(d, "/")
 			require.True(t, d.Typing())
 			d.Update(tea.PasteMsg{Content: text})
-			press(d, "enter")
+			panetest.Press(d, "enter")
 			require.False(t, d.Typing())
 			require.Len(t, d.shown, want)
 			d.event(time.Minute, npm)
-			press(d, "esc")
+			panetest.Press(d, "esc")
 			require.False(t, d.Escapes())
 			require.Len(t, d.shown, 10)
 		})
 	}
 	d := busy()
 	d.SetSize(80, 20)
-	d.SetStyles(theme(t, "patio-dark"))
-	press(d, "/", "d", "é")
+	d.SetStyles(panetest.Styles(t, "patio-dark"))
+	panetest.Press(d, "/", "d", "é")
 	require.Equal(t, 5, d.Cursor().X)
 	require.Equal(t, 1, d.Cursor().Y)
-	press(d, "backspace", "esc")
+	panetest.Press(d, "backspace", "esc")
 	require.Empty(t, d.filter.Text())
 	require.Nil(t, d.Cursor())
 }
@@ -213,13 +213,13 @@ func TestFilter(t *testing.T) {
 func TestKeepsItsRow(t *testing.T) {
 	d := busy()
 	d.SetSize(80, 20)
-	press(d, "k", "k")
+	panetest.Press(d, "k", "k")
 	require.Equal(t, "other_dns_server", d.selected().reason)
-	press(d, "d")
+	panetest.Press(d, "d")
 	require.Equal(t, "other_dns_server", d.selected().reason)
 	d.event(2*time.Minute, noRule)
 	require.Equal(t, "other_dns_server", d.selected().reason, "it doesn't follow any more")
-	press(d, "d", "G")
+	panetest.Press(d, "d", "G")
 	d.event(3*time.Minute, npm)
 	require.Equal(t, "rule_allowed", d.selected().reason, "at the end, it follows again")
 }
@@ -227,31 +227,31 @@ func TestKeepsItsRow(t *testing.T) {
 func TestHosts(t *testing.T) {
 	d := busy()
 	d.SetSize(160, 20)
-	d.SetStyles(theme(t, "patio-dark"))
-	press(d, "o")
+	d.SetStyles(panetest.Styles(t, "patio-dark"))
+	panetest.Press(d, "o")
 	require.Equal(t, "example.com", d.selectedHost().name)
-	require.Contains(t, plain(d), "✗ 4")
-	press(d, "j")
+	require.Contains(t, panetest.Plain(d.View()), "✗ 4")
+	panetest.Press(d, "j")
 	name := d.selectedHost().name
 	for range 9 {
 		d.event(time.Minute, udp)
 	}
 	require.Equal(t, name, d.selectedHost().name, "the cursor stays on its host")
-	require.Equal(t, pane.CopyMsg{Text: name, What: "the host"}, press(d, "y")())
-	press(d, "enter")
+	require.Equal(t, pane.CopyMsg{Text: name, What: "the host"}, panetest.Press(d, "y")())
+	panetest.Press(d, "enter")
 	require.False(t, d.grouped)
 	require.Equal(t, name, d.filter.Text())
 	require.NotEmpty(t, d.shown)
-	press(d, "esc", "o", "/", "!", "n", "p", "m", "enter")
-	require.Contains(t, plain(d), "5 of 6 hosts")
+	panetest.Press(d, "esc", "o", "/", "!", "n", "p", "m", "enter")
+	require.Contains(t, panetest.Plain(d.View()), "5 of 6 hosts")
 }
 
 func TestCopyExportAndFocus(t *testing.T) {
 	d := busy()
 	d.SetSize(80, 20)
-	require.Equal(t, pane.CopyMsg{Text: "git.corp.example:22", What: "host:port"}, press(d, "y")())
-	require.Nil(t, press(d, "c"), "no tool call ran")
-	export, ok := press(d, "e")().(pane.ExportMsg)
+	require.Equal(t, pane.CopyMsg{Text: "git.corp.example:22", What: "host:port"}, panetest.Press(d, "y")())
+	require.Nil(t, panetest.Press(d, "c"), "no tool call ran")
+	export, ok := panetest.Press(d, "e")().(pane.ExportMsg)
 	require.True(t, ok)
 	require.Equal(t, "egress-k3v9xq.jsonl", export.Name)
 	var b bytes.Buffer
@@ -261,11 +261,11 @@ func TestCopyExportAndFocus(t *testing.T) {
 	require.NoError(t, json.Unmarshal(b.Bytes()[:bytes.IndexByte(b.Bytes(), '\n')], &first))
 	require.Equal(t, "allow", first["verdict"])
 
-	press(d, "k", "k", "k")
-	require.Equal(t, pane.FocusMsg{From: "Egress", Seq: 8, Host: "169.254.169.254", ToolCall: "call_bash_9"}, press(d, "enter")())
+	panetest.Press(d, "k", "k", "k")
+	require.Equal(t, pane.FocusMsg{From: "Egress", Seq: 8, Host: "169.254.169.254", ToolCall: "call_bash_9"}, panetest.Press(d, "enter")())
 	require.True(t, d.Escapes())
-	require.Equal(t, pane.FocusMsg{From: "Egress", Tab: "Chat", Seq: 8, Host: "169.254.169.254", ToolCall: "call_bash_9"}, press(d, "c")())
-	press(d, "esc")
+	require.Equal(t, pane.FocusMsg{From: "Egress", Tab: "Chat", Seq: 8, Host: "169.254.169.254", ToolCall: "call_bash_9"}, panetest.Press(d, "c")())
+	panetest.Press(d, "esc")
 	require.False(t, d.Escapes())
 
 	for name, c := range map[string]struct {
@@ -288,26 +288,26 @@ func TestCopyExportAndFocus(t *testing.T) {
 
 func TestDetailsScroll(t *testing.T) {
 	d := busy()
-	d.SetStyles(theme(t, "patio-dark"))
+	d.SetStyles(panetest.Styles(t, "patio-dark"))
 	d.SetSize(60, 12)
-	press(d, "enter")
-	before := plain(d)
+	panetest.Press(d, "enter")
+	before := panetest.Plain(d.View())
 	require.Contains(t, before, "↓ more")
-	press(d, "j", "j", "J", "pgdown")
-	require.NotEqual(t, before, plain(d), "with the whole room, the keys move the details")
-	press(d, "G")
-	require.NotContains(t, plain(d), "↓ more")
-	press(d, "g")
-	require.Equal(t, before, plain(d))
+	panetest.Press(d, "j", "j", "J", "pgdown")
+	require.NotEqual(t, before, panetest.Plain(d.View()), "with the whole room, the keys move the details")
+	panetest.Press(d, "G")
+	require.NotContains(t, panetest.Plain(d.View()), "↓ more")
+	panetest.Press(d, "g")
+	require.Equal(t, before, panetest.Plain(d.View()))
 	d.Update(tea.MouseWheelMsg{Button: tea.MouseWheelDown})
 	require.Equal(t, 3, d.details.Top())
 	d.Update(tea.MouseWheelMsg{Button: tea.MouseWheelUp})
-	press(d, "K")
-	require.Equal(t, before, plain(d))
+	panetest.Press(d, "K")
+	require.Equal(t, before, panetest.Plain(d.View()))
 
 	d.SetSize(160, 30)
 	row := d.selectedRow()
-	press(d, "k")
+	panetest.Press(d, "k")
 	require.Less(t, d.selectedRow(), row, "beside the list, they move the list")
 	d.Update(tea.MouseClickMsg{X: 3, Y: 2, Button: tea.MouseLeft})
 	require.Equal(t, 0, d.selectedRow())
@@ -349,35 +349,36 @@ func TestAdvice(t *testing.T) {
 
 func TestKeys(t *testing.T) {
 	d := busy()
-	d.SetStyles(theme(t, "patio-dark"))
+	d.SetStyles(panetest.Styles(t, "patio-dark"))
 	d.SetSize(60, 12)
 	for _, k := range []string{"k", "enter", "esc", "d", "o", "/", "n", "enter"} {
-		press(d, k)
-		keysAreOurs(t, d)
+		panetest.Press(d, k)
+		panetest.OwnKeys(t, d)
 	}
 	empty := newDesk()
-	keysAreOurs(t, empty)
+	panetest.OwnKeys(t, empty)
 	require.Len(t, empty.Keys(), 3, "nothing to open, copy or export")
-	require.Nil(t, press(empty, "enter", "y", "c", "o", "enter", "y", "e"))
+	require.Nil(t, panetest.Press(empty, "enter", "y", "c", "o", "enter", "y", "e"))
 	require.False(t, empty.details.Opened())
 }
 
 func TestHostile(t *testing.T) {
+	texts := slices.Sorted(maps.Values(panetest.Hostile(panetest.Endless)))
 	for _, field := range strings.Fields("id host protocol rule reason message kind") {
 		d := newDesk()
-		d.SetStyles(theme(t, "patio-dark"))
-		for i, text := range evil {
+		d.SetStyles(panetest.Styles(t, "patio-dark"))
+		for i, text := range texts {
 			b, err := json.Marshal(text)
 			require.NoError(t, err)
 			d.event(time.Duration(i)*time.Hour, fmt.Sprintf(`"verdict":"deny","port":1,"tool_calls":[%s],%q:%s`, b, field, b))
 		}
 		for _, keys := range [][]string{{}, {"enter"}, {"esc", "o"}, {"o", "g", "enter"}} {
-			press(d, keys...)
-			for range evil {
-				press(d, "j")
+			panetest.Press(d, keys...)
+			for range texts {
+				panetest.Press(d, "j")
 				for _, size := range [][2]int{{60, 12}, {160, 24}} {
 					d.SetSize(size[0], size[1])
-					clean(t, d.View(), size[0], size[1])
+					panetest.Screen(t, d.View(), size[0], size[1])
 				}
 			}
 		}
@@ -386,12 +387,12 @@ func TestHostile(t *testing.T) {
 		}
 	}
 	d := busy()
-	d.SetStyles(theme(t, "patio-dark"))
-	press(d, "/")
-	for _, text := range evil {
+	d.SetStyles(panetest.Styles(t, "patio-dark"))
+	for _, text := range texts {
+		panetest.Press(d, "esc", "/")
 		d.Update(tea.PasteMsg{Content: text})
 		d.SetSize(60, 12)
-		clean(t, d.View(), 60, 12)
+		panetest.Screen(t, d.View(), 60, 12)
 		require.Less(t, d.Cursor().X, 60)
 	}
 }
@@ -399,20 +400,20 @@ func TestHostile(t *testing.T) {
 func TestSizes(t *testing.T) {
 	for _, keys := range [][]string{{}, {"enter"}, {"o"}, {"/", "n", "p"}} {
 		d := busy()
-		d.SetStyles(theme(t, "patio-light"))
-		press(d, keys...)
-		sweep(t, d)
+		d.SetStyles(panetest.Styles(t, "patio-light"))
+		panetest.Press(d, keys...)
+		panetest.EverySize(t, d)
 	}
 }
 
 func BenchmarkView(b *testing.B) {
 	d := newDesk()
-	d.SetStyles(theme(b, "patio-dark"))
+	d.SetStyles(panetest.Styles(b, "patio-dark"))
 	d.SetSize(160, 46)
 	many(d, 10_000)
-	press(d, "enter")
+	panetest.Press(d, "enter")
 	for b.Loop() {
-		press(d, "k")
+		panetest.Press(d, "k")
 		d.View()
 	}
 }
@@ -421,7 +422,7 @@ func BenchmarkApply(b *testing.B) {
 	for _, grouped := range []bool{false, true} {
 		b.Run(fmt.Sprintf("grouped=%t", grouped), func(b *testing.B) {
 			d := newDesk()
-			d.SetStyles(theme(b, "patio-dark"))
+			d.SetStyles(panetest.Styles(b, "patio-dark"))
 			d.SetSize(160, 46)
 			many(d, 10_000)
 			d.grouped = grouped
@@ -439,12 +440,12 @@ func BenchmarkApply(b *testing.B) {
 
 func BenchmarkFilter(b *testing.B) {
 	d := newDesk()
-	d.SetStyles(theme(b, "patio-dark"))
+	d.SetStyles(panetest.Styles(b, "patio-dark"))
 	d.SetSize(160, 46)
 	many(d, 10_000)
-	press(d, "/")
+	panetest.Press(d, "/")
 	for b.Loop() {
-		press(d, "7", "backspace")
+		panetest.Press(d, "7", "backspace")
 		d.View()
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"patio/tui/chart"
+	"patio/tui/figure"
 	"patio/tui/safe"
 	"patio/tui/table"
 )
@@ -102,7 +103,7 @@ func (p *Pane) summary() string {
 		s.Good.Render("✓ " + humanize.Comma(l.allowed) + " allowed"),
 		denied.Render("✗ " + humanize.Comma(l.denied) + " denied"),
 		s.Info.Render(fmt.Sprintf("● %d open", len(l.open))),
-		s.Text.Render("↓ " + size(l.in) + " in  ↑ " + size(l.out) + " out"),
+		s.Text.Render("↓ " + figure.Size(l.in) + " in  ↑ " + figure.Size(l.out) + " out"),
 	}
 	if l.lost > 0 {
 		parts = append(parts, s.Warning.Render("⚠ "+humanize.Comma(l.lost)+" not recorded"))
@@ -124,7 +125,7 @@ func (p *Pane) summary() string {
 	}
 	if safe.Width(left)+safe.Width(right) > p.width {
 		// The arrows say what the words do.
-		parts[3] = s.Text.Render("↓ " + size(l.in) + " ↑ " + size(l.out))
+		parts[3] = s.Text.Render("↓ " + figure.Size(l.in) + " ↑ " + figure.Size(l.out))
 		left = " " + strings.Join(parts, "  ")
 	}
 	return safe.Pad(left, max(p.width-safe.Width(right), 0)) + right
@@ -138,8 +139,6 @@ func (p *Pane) filterLine() string {
 	}
 	return p.filter.View(p.styles, p.width, count)
 }
-
-func size(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
 
 // decisionRows are the rows of the list.
 type decisionRows struct{ p *Pane }
@@ -173,7 +172,7 @@ func (r decisionRows) Row(i int) []table.Cell {
 	cells := []table.Cell{{Text: at, Style: &s.Muted}, verdict, {Text: d.target()}, {Text: d.protocol, Style: &s.Muted}, p.lasted(d), {}, {},
 		{Text: text, Style: reason}, {Text: d.rule, Style: &s.Muted}, {Text: strings.Join(d.calls, " "), Style: &s.Tool}}
 	if d.ended {
-		cells[5], cells[6] = table.Cell{Text: size(d.in)}, table.Cell{Text: size(d.out)}
+		cells[5], cells[6] = table.Cell{Text: figure.Size(d.in)}, table.Cell{Text: figure.Size(d.out)}
 	}
 	return cells
 }
@@ -239,7 +238,7 @@ func (r hostRows) Row(i int) []table.Cell {
 	if h.morePorts {
 		ports = append(ports, "…")
 	}
-	return []table.Cell{{Text: h.name}, {Text: short(h.hits())}, denied, open, {Text: size(h.in)}, {Text: size(h.out)},
+	return []table.Cell{{Text: h.name}, {Text: short(h.hits())}, denied, open, {Text: figure.Size(h.in)}, {Text: figure.Size(h.out)},
 		{Text: h.last.In(p.now().Location()).Format("15:04:05"), Style: &s.Muted}, {Text: strings.Join(ports, " "), Style: &s.Muted}, {Text: h.why, Style: &s.Muted}}
 }
 

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"patio/engine/api"
 	"patio/tui/safe"
 )
@@ -51,8 +49,6 @@ func short(n int64) string {
 	}
 	return fmt.Sprintf("%.0f%c", f, units[0])
 }
-
-func size(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
 
 // age is a duration in its largest unit.
 func age(d time.Duration) string {

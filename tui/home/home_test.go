@@ -12,13 +12,12 @@ import (
 	"patio/engine/api"
 	"patio/themes"
 	"patio/tui/pane"
+	"patio/tui/panetest"
 	"patio/tui/style"
 )
 
-var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-
 func at(d time.Duration) *time.Time {
-	t := noon.Add(d)
+	t := panetest.Noon.Add(d)
 	return &t
 }
 
@@ -39,43 +38,43 @@ func some(step int) []api.Session {
 	used := func(cpu float64, memory int64) *api.Usage {
 		wave := float64(step%7) / 7
 		return &api.Usage{
-			Time: noon.Add(time.Duration(step) * time.Second), CPUPercent: cpu * (0.4 + 0.6*wave), Memory: int64(float64(memory) * (0.6 + 0.05*float64(step%9))),
+			Time: panetest.Noon.Add(time.Duration(step) * time.Second), CPUPercent: cpu * (0.4 + 0.6*wave), Memory: int64(float64(memory) * (0.6 + 0.05*float64(step%9))),
 			MemoryLimit: 2 << 30, Pids: 14, PidsLimit: 512, NetworkIn: 3 << 20, NetworkOut: 410 << 10,
 		}
 	}
 	all := []api.Session{
 		{
-			ID: "k3v9qa2d", Name: "checkout", Phase: api.PhaseReady, Activity: api.ActivityWorking, Created: noon.Add(-42 * time.Minute),
+			ID: "k3v9qa2d", Name: "checkout", Phase: api.PhaseReady, Activity: api.ActivityWorking, Created: panetest.Noon.Add(-42 * time.Minute),
 			Ready: at(-41 * time.Minute), Workspace: "/work/shop", Model: sonnet, Turns: 12,
 			Tokens:  api.Tokens{Input: 18_000, Output: 9400, CacheRead: 402_000, CacheWrite: 31_000, Context: 88_000},
 			CostUSD: 1.2834, Usage: used(170, 1<<30), Plan: plan, Seq: 900,
 		},
 		{
-			ID: "p8m2xz7c", Phase: api.PhaseReady, Activity: api.ActivityBlocked, Created: noon.Add(-3 * time.Hour), Ready: at(-3 * time.Hour),
+			ID: "p8m2xz7c", Phase: api.PhaseReady, Activity: api.ActivityBlocked, Created: panetest.Noon.Add(-3 * time.Hour), Ready: at(-3 * time.Hour),
 			Workspace: "/work/customers/north/reports/quarterly", Model: sonnet, Turns: 3, Tokens: api.Tokens{Input: 5000, Output: 800},
 			CostUSD: 0.0312, Denied: 4, Usage: used(4, 300<<20), Plan: plan,
 			Questions: []api.Question{{ID: "q", Method: "select", Title: "Delete the 14 old reports?", Options: []string{"yes", "no", "show them first"}}},
 		},
 		{
-			ID: "t5h1nn0b", Name: "docs", Phase: api.PhaseReady, Activity: api.ActivityIdle, Created: noon.Add(-20 * time.Second), Ready: at(-18 * time.Second),
+			ID: "t5h1nn0b", Name: "docs", Phase: api.PhaseReady, Activity: api.ActivityIdle, Created: panetest.Noon.Add(-20 * time.Second), Ready: at(-18 * time.Second),
 			Workspace: "/work/docs", Model: api.Model{Provider: "openai", ID: "gpt-5.2"}, Usage: used(1, 210<<20), Plan: plan,
 		},
 		{
-			ID: "w0e4rr6y", Phase: api.PhasePreparing, Created: noon.Add(-2 * time.Second), Workspace: "/work/shop",
+			ID: "w0e4rr6y", Phase: api.PhasePreparing, Created: panetest.Noon.Add(-2 * time.Second), Workspace: "/work/shop",
 			Model: api.Model{Provider: "demo", ID: "tour"}, Plan: plan,
 		},
 		{
-			ID: "a1b2c3d4", Name: "release notes", Phase: api.PhaseEnded, Created: noon.Add(-26 * time.Hour), Ended: at(-25 * time.Hour),
+			ID: "a1b2c3d4", Name: "release notes", Phase: api.PhaseEnded, Created: panetest.Noon.Add(-26 * time.Hour), Ended: at(-25 * time.Hour),
 			Workspace: "/work/shop", Model: sonnet, Turns: 31, Tokens: api.Tokens{Input: 90_000, Output: 20_000, CacheRead: 1_400_000},
 			CostUSD: 4.5, Plan: plan, End: &api.End{Reason: "stopped by you"},
 		},
 		{
-			ID: "c9c9c9c9", Phase: api.PhaseCrashed, Created: noon.Add(-72 * time.Hour), Ended: at(-71 * time.Hour), Workspace: "/work/db",
+			ID: "c9c9c9c9", Phase: api.PhaseCrashed, Created: panetest.Noon.Add(-72 * time.Hour), Ended: at(-71 * time.Hour), Workspace: "/work/db",
 			Model: sonnet, Turns: 2, Tokens: api.Tokens{Input: 3000, Output: 10}, CostUSD: 0.01, Plan: plan,
 			End: &api.End{Reason: "its supervisor was killed", Signal: "killed"},
 		},
 		{
-			ID: "f0f0f0f0", Phase: api.PhaseFailed, Created: noon.Add(-5 * time.Hour), Ended: at(-5 * time.Hour), Workspace: "/work/db",
+			ID: "f0f0f0f0", Phase: api.PhaseFailed, Created: panetest.Noon.Add(-5 * time.Hour), Ended: at(-5 * time.Hour), Workspace: "/work/db",
 			Error: api.Errorf(api.CodeMissing, "patio image build makes one", "there is no image"), Plan: plan,
 		},
 	}
@@ -87,8 +86,6 @@ func some(step int) []api.Session {
 	return all
 }
 
-func clock() time.Time { return noon }
-
 var said = []string{
 	"user: The totals are off by one cent when a discount applies. Find out why.",
 	"assistant: I'll look at how the totals are made.",
@@ -98,7 +95,7 @@ var said = []string{
 }
 
 func opened(w, h int, s *style.Styles) *Home {
-	p := New(clock)
+	p := New(panetest.Clock)
 	p.SetStyles(s)
 	p.SetSize(w, h)
 	return p
@@ -110,39 +107,6 @@ func filled(w, h int, s *style.Styles) *Home {
 		p.SetSessions(some(step))
 	}
 	return p
-}
-
-// run runs a command and gives its messages; ticks aren't waited for.
-func run(cmd tea.Cmd) []tea.Msg {
-	if cmd == nil {
-		return nil
-	}
-	switch msg := cmd().(type) {
-	case nil:
-		return nil
-	case tea.BatchMsg:
-		var all []tea.Msg
-		for _, c := range msg {
-			all = append(all, run(c)...)
-		}
-		return all
-	default:
-		return []tea.Msg{msg}
-	}
-}
-
-func press(p pane.Pane, keys ...string) (cmd tea.Cmd) {
-	named := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "down": tea.KeyDown, "up": tea.KeyUp}
-	for _, k := range keys {
-		if code, ok := named[k]; ok {
-			cmd = p.Update(tea.KeyPressMsg{Code: code})
-			continue
-		}
-		for _, r := range k {
-			cmd = p.Update(tea.KeyPressMsg{Code: r, Text: string(r)})
-		}
-	}
-	return cmd
 }
 
 func TestGolden(t *testing.T) {
@@ -160,49 +124,47 @@ func TestGolden(t *testing.T) {
 		},
 		"list": func(w, h int, s *style.Styles) *Home {
 			p := filled(w, h, s)
-			press(p, "down", "down")
+			panetest.Press(p, "down", "down")
 			p.SetPreview("k3v9qa2d", said)
 			return p
 		},
 		"question": func(w, h int, s *style.Styles) *Home {
 			p := filled(w, h, s)
-			press(p, "o")
+			panetest.Press(p, "o")
 			p.SetPreview("p8m2xz7c", said[:2])
-			press(p, "g")
+			panetest.Press(p, "g")
 			return p
 		},
 		"ended": func(w, h int, s *style.Styles) *Home {
 			p := filled(w, h, s)
-			press(p, "G")
+			panetest.Press(p, "G")
 			return p
 		},
 		"filter": func(w, h int, s *style.Styles) *Home {
 			p := filled(w, h, s)
-			press(p, "/", "shop")
+			panetest.Press(p, "/", "shop")
 			return p
 		},
 		"filter-nothing": func(w, h int, s *style.Styles) *Home {
 			p := filled(w, h, s)
-			press(p, "/", "zzz", "enter")
+			panetest.Press(p, "/", "zzz", "enter")
 			return p
 		},
 		"none-live": func(w, h int, s *style.Styles) *Home {
 			p := opened(w, h, s)
 			p.SetSessions(some(1)[4:])
-			press(p, "A")
+			panetest.Press(p, "A")
 			return p
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			golden(t, name, func(_ *testing.T, w, h int, s *style.Styles) pane.Pane { return open(w, h, s) })
-		})
+		panetest.Golden(t, name, "\n", func(w, h int, s *style.Styles) string { return open(w, h, s).View() })
 	}
 }
 
 func TestLiveSessionsComeFirst(t *testing.T) {
-	p := filled(80, 20, styles(t, themes.DefaultDark))
+	p := filled(80, 20, panetest.Styles(t, themes.DefaultDark))
 	for range orders {
-		press(p, "o")
+		panetest.Press(p, "o")
 		ended := false
 		for _, i := range p.shown {
 			final := p.sessions[i].Phase.Final()
@@ -211,18 +173,18 @@ func TestLiveSessionsComeFirst(t *testing.T) {
 		}
 		require.Len(t, p.shown, len(p.sessions))
 	}
-	press(p, "A")
+	panetest.Press(p, "A")
 	require.Len(t, p.shown, 4)
 	require.Equal(t, 4, p.Count())
 }
 
 func TestCursorStaysOnItsSession(t *testing.T) {
-	p := filled(80, 20, styles(t, themes.DefaultDark))
-	press(p, "down", "down", "down")
+	p := filled(80, 20, panetest.Styles(t, themes.DefaultDark))
+	panetest.Press(p, "down", "down", "down")
 	before, ok := p.Selected()
 	require.True(t, ok)
 	next := some(31)
-	next = append([]api.Session{{ID: "new00000", Phase: api.PhaseReady, Created: noon}}, next[:len(next)-1]...)
+	next = append([]api.Session{{ID: "new00000", Phase: api.PhaseReady, Created: panetest.Noon}}, next[:len(next)-1]...)
 	p.SetSessions(next)
 	after, ok := p.Selected()
 	require.True(t, ok)
@@ -237,73 +199,70 @@ func TestCursorStaysOnItsSession(t *testing.T) {
 }
 
 func TestKeys(t *testing.T) {
-	p := filled(80, 20, styles(t, themes.DefaultDark))
+	p := filled(80, 20, panetest.Styles(t, themes.DefaultDark))
 	s, _ := p.Selected()
-	require.Equal(t, []tea.Msg{pane.OpenMsg{Session: s.ID}}, run(press(p, "enter")))
-	require.IsType(t, pane.NoticeMsg{}, run(press(p, "R"))[0], "a live one isn't resumed")
-	require.Equal(t, []tea.Msg{pane.CopyMsg{Text: s.ID, What: "the session's id"}}, run(press(p, "y")))
-	press(p, "G")
+	require.Equal(t, []tea.Msg{pane.OpenMsg{Session: s.ID}}, panetest.Run(panetest.Press(p, "enter")))
+	require.IsType(t, pane.NoticeMsg{}, panetest.Run(panetest.Press(p, "R"))[0], "a live one isn't resumed")
+	require.Equal(t, []tea.Msg{pane.CopyMsg{Text: s.ID, What: "the session's id"}}, panetest.Run(panetest.Press(p, "y")))
+	panetest.Press(p, "G")
 	s, _ = p.Selected()
-	require.Equal(t, []tea.Msg{ResumeMsg{s.ID}}, run(press(p, "R")))
-	for _, b := range p.Keys() {
-		require.NotEmpty(t, b.Help().Key)
-		require.NotEmpty(t, b.Help().Desc)
-	}
-	empty := opened(80, 20, styles(t, themes.DefaultDark))
+	require.Equal(t, []tea.Msg{ResumeMsg{s.ID}}, panetest.Run(panetest.Press(p, "R")))
+	panetest.Helped(t, p)
+	empty := opened(80, 20, panetest.Styles(t, themes.DefaultDark))
 	for _, k := range []string{"enter", "R", "y", "/", "o", "A", "esc", "down"} {
-		require.Nil(t, press(empty, k), k)
+		require.Nil(t, panetest.Press(empty, k), k)
 	}
 	require.Empty(t, empty.Keys())
 }
 
 func TestFilterTakesText(t *testing.T) {
-	p := filled(80, 20, styles(t, themes.DefaultDark))
+	p := filled(80, 20, panetest.Styles(t, themes.DefaultDark))
 	require.Nil(t, p.Cursor())
-	press(p, "/", "qARy")
+	panetest.Press(p, "/", "qARy")
 	require.True(t, p.Typing())
 	require.NotNil(t, p.Cursor())
 	require.Equal(t, "qARy", p.filter.Value(), "letters are text")
 	p.Update(tea.PasteMsg{Content: "\x1b[31m\u202e!"})
 	require.Equal(t, "qARy[31m!", p.filter.Value())
-	press(p, "esc")
+	panetest.Press(p, "esc")
 	require.False(t, p.Typing())
 	require.Empty(t, p.filter.Value())
-	press(p, "/", "docs", "enter")
+	panetest.Press(p, "/", "docs", "enter")
 	require.False(t, p.Typing())
 	s, ok := p.Selected()
 	require.True(t, ok)
 	require.Equal(t, "docs", s.Name, "what fits best is selected")
-	press(p, "esc")
+	panetest.Press(p, "esc")
 	require.Len(t, p.shown, len(p.sessions))
 }
 
 func TestPreviewIsAskedFor(t *testing.T) {
-	narrow := opened(100, 20, styles(t, themes.DefaultDark))
+	narrow := opened(100, 20, panetest.Styles(t, themes.DefaultDark))
 	require.Nil(t, narrow.SetSessions(some(0)), "there is no room for it")
 
-	p := opened(160, 40, styles(t, themes.DefaultDark))
-	first := run(p.SetSessions(some(0)))
+	p := opened(160, 40, panetest.Styles(t, themes.DefaultDark))
+	first := panetest.Run(p.SetSessions(some(0)))
 	require.Equal(t, []tea.Msg{PreviewMsg{"w0e4rr6y"}}, first)
 	require.Nil(t, p.SetSessions(some(1)), "nothing is new")
 	all := some(2)
 	all[3].Seq = 8
-	require.Equal(t, first, run(p.SetSessions(all)), "it went on")
+	require.Equal(t, first, panetest.Run(p.SetSessions(all)), "it went on")
 
-	press(p, "down")
+	panetest.Press(p, "down")
 	late := settled{p, p.moved}
-	press(p, "down")
+	panetest.Press(p, "down")
 	require.Nil(t, p.Update(late), "the selection moved on")
-	require.Nil(t, p.Update(settled{New(clock), p.moved}), "another screen's")
-	require.Equal(t, []tea.Msg{PreviewMsg{"k3v9qa2d"}}, run(p.Update(settled{p, p.moved})))
-	require.Contains(t, plain(p.View()), "reading…")
+	require.Nil(t, p.Update(settled{New(panetest.Clock), p.moved}), "another screen's")
+	require.Equal(t, []tea.Msg{PreviewMsg{"k3v9qa2d"}}, panetest.Run(p.Update(settled{p, p.moved})))
+	require.Contains(t, panetest.Plain(p.View()), "reading…")
 	p.SetPreview("k3v9qa2d", []string{"hello there"})
-	require.Contains(t, plain(p.View()), "hello there")
+	require.Contains(t, panetest.Plain(p.View()), "hello there")
 	p.SetPreview("k3v9qa2d", nil)
-	require.Contains(t, plain(p.View()), "nothing yet")
+	require.Contains(t, panetest.Plain(p.View()), "nothing yet")
 }
 
 func TestMouse(t *testing.T) {
-	p := filled(80, 20, styles(t, themes.DefaultDark))
+	p := filled(80, 20, panetest.Styles(t, themes.DefaultDark))
 	p.Update(tea.MouseClickMsg{X: 4, Y: 1 + 1 + 3, Button: tea.MouseLeft})
 	require.Equal(t, 3, p.table.Cursor())
 	p.Update(tea.MouseWheelMsg{X: 4, Y: 5, Button: tea.MouseWheelUp})
@@ -311,7 +270,7 @@ func TestMouse(t *testing.T) {
 }
 
 func TestHistoryIsBounded(t *testing.T) {
-	p := opened(80, 20, styles(t, themes.DefaultDark))
+	p := opened(80, 20, panetest.Styles(t, themes.DefaultDark))
 	for step := range 3 * samples {
 		p.SetSessions(some(step))
 		p.SetSessions(some(step)) // the same sample once more
@@ -323,15 +282,15 @@ func TestHistoryIsBounded(t *testing.T) {
 }
 
 func TestOutdatedListSaysSo(t *testing.T) {
-	p := filled(80, 20, styles(t, themes.DefaultDark))
+	p := filled(80, 20, panetest.Styles(t, themes.DefaultDark))
 	p.SetError(errors.New("read\x1b[2J sessions"))
-	require.Contains(t, plain(p.View()), "not up to date: read[2J sessions")
+	require.Contains(t, panetest.Plain(p.View()), "not up to date: read[2J sessions")
 	p.SetSessions(some(1))
-	require.NotContains(t, plain(p.View()), "not up to date")
+	require.NotContains(t, panetest.Plain(p.View()), "not up to date")
 }
 
 func TestHostileTexts(t *testing.T) {
-	for name, text := range hostile() {
+	for name, text := range panetest.Hostile(panetest.Endless) {
 		t.Run(name, func(t *testing.T) {
 			all := some(3)
 			for i := range all {
@@ -344,32 +303,32 @@ func TestHostileTexts(t *testing.T) {
 				s.Plan.Mounts = []api.Mount{api.MountAt(text, api.ReadOnly, text), api.MountAt(text, api.ReadWrite, text)}
 				s.Plan.Egress = []api.Rule{{Host: text, Port: 1, Action: api.ActionAllow}}
 			}
-			for _, size := range screens {
-				p := opened(size[0], size[1], styles(t, themes.DefaultDark))
+			for _, size := range panetest.Screens {
+				p := opened(size[0], size[1], panetest.Styles(t, themes.DefaultDark))
 				p.SetSessions(all)
 				for range all {
 					s, _ := p.Selected()
 					p.SetPreview(s.ID, []string{text, text})
-					requireScreen(t, p.View(), size[0], size[1])
-					press(p, "down")
+					panetest.Screen(t, p.View(), size[0], size[1])
+					panetest.Press(p, "down")
 				}
 			}
-			p := opened(80, 20, styles(t, themes.DefaultDark))
+			p := opened(80, 20, panetest.Styles(t, themes.DefaultDark))
 			p.SetError(&api.Error{Message: text, Hint: text})
-			requireScreen(t, p.View(), 80, 20)
+			panetest.Screen(t, p.View(), 80, 20)
 		})
 	}
 }
 
 func TestEverySize(t *testing.T) {
-	p := filled(80, 20, styles(t, themes.DefaultDark))
+	p := filled(80, 20, panetest.Styles(t, themes.DefaultDark))
 	p.SetPreview("w0e4rr6y", said)
-	everySize(t, p)
-	press(p, "/", "shop")
-	everySize(t, p)
-	welcome := opened(80, 20, styles(t, themes.DefaultDark))
+	panetest.EverySize(t, p)
+	panetest.Press(p, "/", "shop")
+	panetest.EverySize(t, p)
+	welcome := opened(80, 20, panetest.Styles(t, themes.DefaultDark))
 	welcome.SetSessions(nil)
-	everySize(t, welcome)
+	panetest.EverySize(t, welcome)
 }
 
 func TestShorten(t *testing.T) {
@@ -397,14 +356,14 @@ func many(n, step int) []api.Session {
 	for i := range all {
 		all[i] = base[i%len(base)]
 		all[i].ID = fmt.Sprintf("s%07d", i)
-		all[i].Created = noon.Add(-time.Duration(i) * time.Minute)
+		all[i].Created = panetest.Noon.Add(-time.Duration(i) * time.Minute)
 	}
 	return all
 }
 
 // What a second costs with 100 sessions: one list, and frames.
 func BenchmarkListOf100(b *testing.B) {
-	p := opened(160, 46, styles(b, themes.DefaultDark))
+	p := opened(160, 46, panetest.Styles(b, themes.DefaultDark))
 	lists := [][]api.Session{many(100, 1), many(100, 2), many(100, 3)}
 	p.SetPreview("s0000003", said)
 	for i := 0; b.Loop(); i++ {
@@ -414,12 +373,12 @@ func BenchmarkListOf100(b *testing.B) {
 }
 
 func BenchmarkFilterOf100(b *testing.B) {
-	p := opened(160, 46, styles(b, themes.DefaultDark))
+	p := opened(160, 46, panetest.Styles(b, themes.DefaultDark))
 	p.SetSessions(many(100, 1))
 	for b.Loop() {
-		press(p, "/", "shop")
+		panetest.Press(p, "/", "shop")
 		_ = p.View()
-		press(p, "esc")
+		panetest.Press(p, "esc")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"patio/engine/api"
 	"patio/tui/chart"
+	"patio/tui/figure"
 	"patio/tui/pane"
 	"patio/tui/safe"
 )
@@ -212,16 +213,16 @@ func (h *Home) figures(s *api.Session, w int) []string {
 		if u.PidsLimit > 0 {
 			tasks += fmt.Sprintf(" of %d", u.PidsLimit)
 		}
-		lines = append(lines, label("tasks")+st.Text.Render(safe.Cut(fmt.Sprintf("%s · network %s in, %s out", tasks, size(int64(u.NetworkIn)), size(int64(u.NetworkOut))), w-9)))
+		lines = append(lines, label("tasks")+st.Text.Render(safe.Cut(fmt.Sprintf("%s · network %s in, %s out", tasks, figure.Size(int64(u.NetworkIn)), figure.Size(int64(u.NetworkOut))), w-9)))
 	}
 	return lines
 }
 
 func share(used, limit int64) string {
 	if limit <= 0 {
-		return size(used)
+		return figure.Size(used)
 	}
-	return size(used) + " of " + size(limit)
+	return figure.Size(used) + " of " + figure.Size(limit)
 }
 
 // gauge is a bar with its text behind it.

@@ -14,6 +14,7 @@ import (
 
 	"patio/sessions"
 	"patio/sessions/catalog"
+	"patio/tui/panetest"
 )
 
 const header = `{"type":"session","version":3,"id":"0197-aaaa","timestamp":"2026-05-04T09:00:00Z","cwd":"/work/shop"}` + "\n"
@@ -166,10 +167,10 @@ func TestPreviewOfTheCorpus(t *testing.T) {
 		d.report, err = sessions.Validate(path)
 		require.NoError(t, err)
 		d.update = live([]catalog.Summary{s})
-		m := listed(d, 160, 46, styles(t, "patio-dark"))
-		settleDown(m, press(m, "enter"))
-		requireScreen(t, m.View(), 160, 46)
-		require.NotContains(t, plain(m.View()), "reading…", path)
+		m := listed(d, 160, 46, panetest.Styles(t, "patio-dark"))
+		settleDown(m, panetest.Press(m, "enter"))
+		panetest.Screen(t, m.View(), 160, 46)
+		require.NotContains(t, panetest.Plain(m.View()), "reading…", path)
 	}
 }
 

@@ -3,6 +3,7 @@ package importer
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,19 +16,16 @@ import (
 	"patio/sessions/catalog"
 	"patio/themes"
 	"patio/tui/pane"
+	"patio/tui/panetest"
 	"patio/tui/style"
 )
-
-var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-
-func clock() time.Time { return noon }
 
 // some are files of every kind.
 func some() []catalog.Summary {
 	file := func(name, title, cwd, model string, messages int, size int64, ago time.Duration) catalog.Summary {
 		return catalog.Summary{
 			Path: "/work/pi/sessions/" + name + ".jsonl", ID: name, Version: 3, Cwd: cwd, Title: title, Model: model, Messages: messages, Exact: messages < 100,
-			Size: size, LastActivity: noon.Add(-ago), ModTime: noon.Add(-ago),
+			Size: size, LastActivity: panetest.Noon.Add(-ago), ModTime: panetest.Noon.Add(-ago),
 		}
 	}
 	all := []catalog.Summary{
@@ -98,8 +96,8 @@ func (d *disk) Import(path string, copyInto bool, done func(Result, error) tea.M
 var talk = Preview{
 	At: -1, Before: 12, Branches: 2, Usage: sessions.Usage{Input: 80_000, Output: 12_000, CacheRead: 300_000},
 	Turns: []Turn{
-		{Role: sessions.RoleUser, Time: noon.Add(-9 * time.Minute), Blocks: []Block{{Kind: sessions.BlockText, Text: "The totals are off by one cent when a discount applies.\nFind out why."}}},
-		{Role: sessions.RoleAssistant, Time: noon.Add(-8 * time.Minute), Blocks: []Block{
+		{Role: sessions.RoleUser, Time: panetest.Noon.Add(-9 * time.Minute), Blocks: []Block{{Kind: sessions.BlockText, Text: "The totals are off by one cent when a discount applies.\nFind out why."}}},
+		{Role: sessions.RoleAssistant, Time: panetest.Noon.Add(-8 * time.Minute), Blocks: []Block{
 			{Kind: sessions.BlockThinking, Text: "Rounding, most likely: each line, then the sum."},
 			{Kind: sessions.BlockText, Text: "I'll look at how the totals are made."},
 			{Kind: sessions.BlockCall, Title: "bash go test ./cart/..."},
@@ -108,8 +106,8 @@ var talk = Preview{
 			{Kind: sessions.BlockText, Text: "there is no such file"},
 		}},
 		{Blocks: []Block{{Kind: sessions.BlockChange, Text: "model: anthropic/claude-sonnet-4-5"}}},
-		{Role: sessions.RoleUser, Time: noon.Add(-4 * time.Minute), Blocks: []Block{{Kind: sessions.BlockImage, Title: "image/png"}, {Kind: sessions.BlockText, Text: "This is what it looks like."}}},
-		{Role: sessions.RoleAssistant, Time: noon.Add(-3 * time.Minute), Blocks: []Block{
+		{Role: sessions.RoleUser, Time: panetest.Noon.Add(-4 * time.Minute), Blocks: []Block{{Kind: sessions.BlockImage, Title: "image/png"}, {Kind: sessions.BlockText, Text: "This is what it looks like."}}},
+		{Role: sessions.RoleAssistant, Time: panetest.Noon.Add(-3 * time.Minute), Blocks: []Block{
 			{Kind: sessions.BlockSummary, Title: "compaction of 80000 tokens", Text: "The discount is rounded for each line."},
 			{Kind: sessions.BlockError, Text: "overloaded"},
 			{Kind: sessions.BlockText, Text: strings.Repeat("It is rounded twice. ", 8), Cut: true},
@@ -127,7 +125,7 @@ var found = func() Hits {
 	all := some()
 	hit := func(s catalog.Summary, line int, role, snippet, word string) catalog.Match {
 		start := strings.Index(snippet, word)
-		return catalog.Match{Session: s, Line: line, EntryID: fmt.Sprint(line), Role: role, Type: "message", Time: noon.Add(-time.Hour), Hits: 1, Snippet: snippet, Start: start, End: start + len(word)}
+		return catalog.Match{Session: s, Line: line, EntryID: fmt.Sprint(line), Role: role, Type: "message", Time: panetest.Noon.Add(-time.Hour), Hits: 1, Snippet: snippet, Start: start, End: start + len(word)}
 	}
 	return Hits{Files: 6, Unread: 1, Problem: "/work/x: permission denied", Matches: []catalog.Match{
 		hit(all[0], 4, "user", "the totals are off by one cent when a discount applies, find out why", "discount"),
@@ -141,8 +139,10 @@ func live(all []catalog.Summary) catalog.Update {
 }
 
 func opened(d *disk, w, h int, s *style.Styles) *Importer {
-	m := New(d, clock)
-	m.tick = func(_ time.Duration, f func(time.Time) tea.Msg) tea.Cmd { return func() tea.Msg { return f(noon) } }
+	m := New(d, panetest.Clock)
+	m.tick = func(_ time.Duration, f func(time.Time) tea.Msg) tea.Cmd {
+		return func() tea.Msg { return f(panetest.Noon) }
+	}
 	m.SetStyles(s)
 	m.SetSize(w, h)
 	return m
@@ -175,41 +175,9 @@ func settleNow(m *Importer) {
 	}
 }
 
-// run runs a command and gives its messages.
+// run runs a command and gives its messages, but for those of a while that is over.
 func run(cmd tea.Cmd) []tea.Msg {
-	if cmd == nil {
-		return nil
-	}
-	switch msg := cmd().(type) {
-	case nil, settled:
-		return nil
-	case tea.BatchMsg:
-		var all []tea.Msg
-		for _, c := range msg {
-			all = append(all, run(c)...)
-		}
-		return all
-	default:
-		return []tea.Msg{msg}
-	}
-}
-
-func press(p pane.Pane, keys ...string) (cmd tea.Cmd) {
-	named := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "down": tea.KeyDown, "up": tea.KeyUp, "pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp}
-	for _, k := range keys {
-		if code, ok := named[k]; ok {
-			cmd = p.Update(tea.KeyPressMsg{Code: code})
-			continue
-		}
-		if k == "space" {
-			cmd = p.Update(tea.KeyPressMsg{Code: tea.KeySpace, Text: " "})
-			continue
-		}
-		for _, r := range k {
-			cmd = p.Update(tea.KeyPressMsg{Code: r, Text: string(r)})
-		}
-	}
-	return cmd
+	return slices.DeleteFunc(panetest.Run(cmd), func(msg tea.Msg) bool { _, ok := msg.(settled); return ok })
 }
 
 func TestGolden(t *testing.T) {
@@ -226,7 +194,7 @@ func TestGolden(t *testing.T) {
 		"list": func(w, h int, s *style.Styles) *Importer {
 			m := listed(&disk{preview: talk}, w, h, s)
 			m.SetSessions([]api.Session{{ID: "k3v9qa2d", ImportedFrom: some()[3].Path}})
-			press(m, "*")
+			panetest.Press(m, "*")
 			return m
 		},
 		"polled": func(w, h int, s *style.Styles) *Importer {
@@ -237,20 +205,20 @@ func TestGolden(t *testing.T) {
 		},
 		"read": func(w, h int, s *style.Styles) *Importer {
 			m := listed(&disk{preview: talk}, w, h, s)
-			settleDown(m, press(m, "enter"))
+			settleDown(m, panetest.Press(m, "enter"))
 			return m
 		},
 		"broken": func(w, h int, s *style.Styles) *Importer {
 			m := listed(&disk{preview: Preview{At: -1}, report: wrong}, w, h, s)
-			settleDown(m, press(m, "G"))
-			settleDown(m, press(m, "enter"))
+			settleDown(m, panetest.Press(m, "G"))
+			settleDown(m, panetest.Press(m, "enter"))
 			return m
 		},
 		"filter": func(w, h int, s *style.Styles) *Importer {
 			m := listed(&disk{preview: talk}, w, h, s)
-			press(m, "/")
+			panetest.Press(m, "/")
 			for _, k := range []string{"s", "h", "o", "p"} {
-				settleDown(m, press(m, k))
+				settleDown(m, panetest.Press(m, k))
 			}
 			return m
 		},
@@ -258,55 +226,53 @@ func TestGolden(t *testing.T) {
 			p := talk
 			p.At = 1
 			m := listed(&disk{preview: p, hits: found}, w, h, s)
-			press(m, "f", "discount")
-			settleDown(m, press(m, "enter"))
-			settleDown(m, press(m, "down"))
+			panetest.Press(m, "f", "discount")
+			settleDown(m, panetest.Press(m, "enter"))
+			settleDown(m, panetest.Press(m, "down"))
 			return m
 		},
 		"search-nothing": func(w, h int, s *style.Styles) *Importer {
 			m := listed(&disk{preview: talk, hits: Hits{Files: 6}}, w, h, s)
-			press(m, "f", "unicorn")
-			settleDown(m, press(m, "enter"))
+			panetest.Press(m, "f", "unicorn")
+			settleDown(m, panetest.Press(m, "enter"))
 			return m
 		},
 		"importing": func(w, h int, s *style.Styles) *Importer {
 			all := some()
 			m := listed(&disk{preview: talk, results: map[string]Result{all[0].Path: {Status: Refused, Error: "the header has no id"}, all[1].Path: {Status: Imported, Session: "p8m2xz7c"}}}, w, h, s)
 			for range 4 {
-				press(m, "space")
+				panetest.Press(m, "space")
 			}
-			press(m, "g")
+			panetest.Press(m, "g")
 			settleNow(m)
-			msg := press(m, "i")().(pane.ConfirmMsg)
+			msg := panetest.Press(m, "i")().(pane.ConfirmMsg)
 			cmd := m.Update(msg.Then())
 			cmd = m.Update(cmd())
 			m.Update(cmd())
 			return m
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			golden(t, name, func(_ *testing.T, w, h int, s *style.Styles) pane.Pane { return open(w, h, s) })
-		})
+		panetest.Golden(t, name, "\n", func(w, h int, s *style.Styles) string { return open(w, h, s).View() })
 	}
 }
 
 func TestConfirmationSaysWhatHappens(t *testing.T) {
-	dark := styles(t, themes.DefaultDark)
+	dark := panetest.Styles(t, themes.DefaultDark)
 	m := listed(&disk{}, 80, 20, dark)
-	one := press(m, "i")().(pane.ConfirmMsg)
+	one := panetest.Press(m, "i")().(pane.ConfirmMsg)
 	require.Equal(t, "Import “The totals are off by one cent when a d…”?", one.Question)
 	require.Equal(t, "Nothing is lost and nothing starts. The file stays where it is, as it is; a resume goes on in it.", one.Lost)
 
 	for range 6 {
-		press(m, "space")
+		panetest.Press(m, "space")
 	}
 	m.SetSessions([]api.Session{{ID: "k3v9qa2d", SessionFile: some()[0].Path}})
-	all := press(m, "i")().(pane.ConfirmMsg)
+	all := panetest.Press(m, "i")().(pane.ConfirmMsg)
 	require.Equal(t, "Import 6 conversations?", all.Question)
 	require.Contains(t, all.Lost, "1 of them are broken: they may be refused, but not always as copies.")
 	require.Contains(t, all.Lost, "1 of them end in a torn line: a resume sets that aside.")
 	require.Contains(t, all.Lost, "1 of them are imported already, and stay one session each.")
-	require.Contains(t, press(m, "c")().(pane.ConfirmMsg).Lost, "a resume goes on in a mended copy of patio's own")
+	require.Contains(t, panetest.Press(m, "c")().(pane.ConfirmMsg).Lost, "a resume goes on in a mended copy of patio's own")
 }
 
 func TestImport(t *testing.T) {
@@ -315,14 +281,14 @@ func TestImport(t *testing.T) {
 		all[0].Path: {Status: Imported, Session: "aaaaaaaa"}, all[1].Path: {Status: Known, Session: "bbbbbbbb"},
 		all[2].Path: {Status: Refused, Error: "it goes in a circle"},
 	}}
-	m := listed(d, 80, 20, styles(t, themes.DefaultDark))
+	m := listed(d, 80, 20, panetest.Styles(t, themes.DefaultDark))
 	for range 4 {
-		press(m, "space")
+		panetest.Press(m, "space")
 	}
-	cmd := m.Update(press(m, "c")().(pane.ConfirmMsg).Then())
+	cmd := m.Update(panetest.Press(m, "c")().(pane.ConfirmMsg).Then())
 	require.True(t, m.batch.running())
 	require.True(t, m.Escapes())
-	require.IsType(t, pane.NoticeMsg{}, press(m, "i")(), "one after the other")
+	require.IsType(t, pane.NoticeMsg{}, panetest.Press(m, "i")(), "one after the other")
 	for range 4 {
 		cmd = m.Update(cmd())
 	}
@@ -331,15 +297,15 @@ func TestImport(t *testing.T) {
 	require.Equal(t, []string{all[0].Path, all[1].Path, all[2].Path, all[3].Path}, d.imports)
 	require.Equal(t, 4, d.copies)
 	require.Equal(t, map[string]bool{all[2].Path: true, all[3].Path: true}, m.marks, "those that were refused stay marked")
-	view := plain(m.View())
+	view := panetest.Plain(m.View())
 	require.Equal(t, 2, strings.Count(view, "✓ imported"))
 	require.Equal(t, 2, strings.Count(view, "✗ refused"))
 
-	press(m, "u", "g")
+	panetest.Press(m, "u", "g")
 	require.Empty(t, m.marks)
-	require.Equal(t, pane.OpenMsg{Session: "aaaaaaaa"}, press(m, "o")())
-	press(m, "G")
-	require.IsType(t, pane.NoticeMsg{}, press(m, "o")())
+	require.Equal(t, pane.OpenMsg{Session: "aaaaaaaa"}, panetest.Press(m, "o")())
+	panetest.Press(m, "G")
+	require.IsType(t, pane.NoticeMsg{}, panetest.Press(m, "o")())
 }
 
 func TestImportOfOne(t *testing.T) {
@@ -353,8 +319,8 @@ func TestImportOfOne(t *testing.T) {
 		"refused":  {Result{Status: Refused, Error: "no header"}, pane.NoticeMsg{Level: pane.Bad, Text: "refused: no header"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := listed(&disk{results: map[string]Result{all[0].Path: c.result}}, 80, 20, styles(t, themes.DefaultDark))
-			cmd := m.Update(press(m, "i")().(pane.ConfirmMsg).Then())
+			m := listed(&disk{results: map[string]Result{all[0].Path: c.result}}, 80, 20, panetest.Styles(t, themes.DefaultDark))
+			cmd := m.Update(panetest.Press(m, "i")().(pane.ConfirmMsg).Then())
 			require.Equal(t, c.want, m.Update(cmd())())
 		})
 	}
@@ -363,33 +329,33 @@ func TestImportOfOne(t *testing.T) {
 func TestImportStopsAfterTheFileThatIsUnderWay(t *testing.T) {
 	all := some()
 	d := &disk{results: map[string]Result{all[0].Path: {Status: Imported, Session: "aaaaaaaa"}}}
-	m := listed(d, 80, 20, styles(t, themes.DefaultDark))
-	press(m, "space", "space", "space")
-	cmd := m.Update(press(m, "i")().(pane.ConfirmMsg).Then())
-	require.Nil(t, press(m, "esc"))
-	require.Contains(t, plain(m.View()), "stopping")
+	m := listed(d, 80, 20, panetest.Styles(t, themes.DefaultDark))
+	panetest.Press(m, "space", "space", "space")
+	cmd := m.Update(panetest.Press(m, "i")().(pane.ConfirmMsg).Then())
+	require.Nil(t, panetest.Press(m, "esc"))
+	require.Contains(t, panetest.Plain(m.View()), "stopping")
 	require.Equal(t, pane.NoticeMsg{Level: pane.Warning, Text: "stopped after 1 of 3: 1 imported"}, m.Update(cmd())())
 	require.Len(t, d.imports, 1)
 	require.Len(t, m.marks, 2)
 }
 
 func TestMarks(t *testing.T) {
-	m := listed(&disk{}, 80, 20, styles(t, themes.DefaultDark))
-	press(m, "*")
+	m := listed(&disk{}, 80, 20, panetest.Styles(t, themes.DefaultDark))
+	panetest.Press(m, "*")
 	require.Len(t, m.marks, 2, "both of the shop")
-	press(m, "*")
+	panetest.Press(m, "*")
 	require.Empty(t, m.marks)
-	press(m, "G", "space")
+	panetest.Press(m, "G", "space")
 	require.Len(t, m.marks, 1)
-	require.IsType(t, pane.NoticeMsg{}, press(m, "*")(), "it is of no project")
+	require.IsType(t, pane.NoticeMsg{}, panetest.Press(m, "*")(), "it is of no project")
 	u := live(some()[:3])
 	m.Update(updatedMsg{m, u, nil})
 	require.Empty(t, m.marks, "the file is gone")
 }
 
 func TestCursorStaysOnItsFile(t *testing.T) {
-	m := listed(&disk{}, 80, 20, styles(t, themes.DefaultDark))
-	press(m, "down", "down")
+	m := listed(&disk{}, 80, 20, panetest.Styles(t, themes.DefaultDark))
+	panetest.Press(m, "down", "down")
 	before, _ := m.Selected()
 	newer := some()
 	newer = append([]catalog.Summary{{Path: "/work/pi/new.jsonl", Title: "new"}}, newer...)
@@ -399,93 +365,93 @@ func TestCursorStaysOnItsFile(t *testing.T) {
 }
 
 func TestFilter(t *testing.T) {
-	m := listed(&disk{}, 80, 20, styles(t, themes.DefaultDark))
-	press(m, "/")
+	m := listed(&disk{}, 80, 20, panetest.Styles(t, themes.DefaultDark))
+	panetest.Press(m, "/")
 	require.True(t, m.Typing())
 	require.NotNil(t, m.Cursor())
-	late := press(m, "x")
-	settleDown(m, press(m, "q"))
+	late := panetest.Press(m, "x")
+	settleDown(m, panetest.Press(m, "q"))
 	m.Update(tea.PasteMsg{Content: "\x1b[2J\u202e"})
 	require.Equal(t, "xq[2J", m.filter.Value())
 	for _, msg := range run(late) {
 		m.Update(msg)
 	}
 	require.Equal(t, "xq", m.rows.query, "what comes late doesn't count")
-	settleDown(m, press(m, "esc"))
+	settleDown(m, panetest.Press(m, "esc"))
 	require.False(t, m.Typing())
 	require.Equal(t, 6, m.rows.Len())
-	press(m, "/")
-	settleDown(m, press(m, "report"))
-	press(m, "enter")
+	panetest.Press(m, "/")
+	settleDown(m, panetest.Press(m, "report"))
+	panetest.Press(m, "enter")
 	s, ok := m.Selected()
 	require.True(t, ok)
 	require.Equal(t, "2026-05-04-b", s.ID, "what fits best is selected")
 	require.True(t, m.Escapes())
-	settleDown(m, press(m, "esc"))
+	settleDown(m, panetest.Press(m, "esc"))
 	require.False(t, m.Escapes())
 	require.Equal(t, 6, m.rows.Len())
 }
 
 func TestSearch(t *testing.T) {
 	d := &disk{hits: found}
-	m := listed(d, 160, 46, styles(t, themes.DefaultDark))
-	press(m, "f", "discount")
-	cmd := press(m, "enter")
-	require.Contains(t, plain(m.View()), "Searching")
+	m := listed(d, 160, 46, panetest.Styles(t, themes.DefaultDark))
+	panetest.Press(m, "f", "discount")
+	cmd := panetest.Press(m, "enter")
+	require.Contains(t, panetest.Plain(m.View()), "Searching")
 	settleDown(m, cmd)
 	require.Equal(t, []string{"discount in 6"}, d.searched)
 	require.Equal(t, found.Matches[0].Session.Path+"#4", d.read[len(d.read)-1], "the entry that has it is read")
-	settleDown(m, press(m, "down", "down"))
+	settleDown(m, panetest.Press(m, "down", "down"))
 	s, _ := m.Selected()
 	require.Equal(t, "2026-05-03-c", s.ID)
-	press(m, "esc")
+	panetest.Press(m, "esc")
 	require.Equal(t, 6, m.length())
 	s, _ = m.Selected()
 	require.Equal(t, "2026-05-04-a", s.ID, "the list is as it was")
 
-	press(m, "f", "again")
-	late := press(m, "enter")
-	press(m, "esc")
+	panetest.Press(m, "f", "again")
+	late := panetest.Press(m, "enter")
+	panetest.Press(m, "esc")
 	for _, msg := range run(late) {
 		m.Update(msg)
 	}
 	require.False(t, m.hits.shown())
 
 	d.err = errors.New("it broke")
-	press(m, "f", "again")
-	settleDown(m, press(m, "enter"))
-	require.Contains(t, plain(m.View()), "it broke")
-	press(m, "f", "esc")
+	panetest.Press(m, "f", "again")
+	settleDown(m, panetest.Press(m, "enter"))
+	require.Contains(t, panetest.Plain(m.View()), "it broke")
+	panetest.Press(m, "f", "esc")
 	require.False(t, m.Typing())
 }
 
 func TestReading(t *testing.T) {
 	d := &disk{preview: talk}
-	narrow := listed(d, 100, 30, styles(t, themes.DefaultDark))
+	narrow := listed(d, 100, 30, panetest.Styles(t, themes.DefaultDark))
 	require.Empty(t, d.read, "there is no room for it")
-	settleDown(narrow, press(narrow, "enter"))
+	settleDown(narrow, panetest.Press(narrow, "enter"))
 	require.Len(t, d.read, 1)
 	require.Equal(t, []string{some()[0].Path}, d.checked, "who looks closer is told all")
-	require.NotContains(t, plain(narrow.View()), "Quarterly report")
-	bottom := plain(narrow.View())
-	press(narrow, "g")
-	top := plain(narrow.View())
+	require.NotContains(t, panetest.Plain(narrow.View()), "Quarterly report")
+	bottom := panetest.Plain(narrow.View())
+	panetest.Press(narrow, "g")
+	top := panetest.Plain(narrow.View())
 	require.NotEqual(t, top, bottom)
-	press(narrow, "G")
-	require.Equal(t, bottom, plain(narrow.View()))
-	press(narrow, "up", "pgup", "pgdown", "down")
+	panetest.Press(narrow, "G")
+	require.Equal(t, bottom, panetest.Plain(narrow.View()))
+	panetest.Press(narrow, "up", "pgup", "pgdown", "down")
 	narrow.Update(tea.MouseWheelMsg{X: 5, Y: 5, Button: tea.MouseWheelUp})
-	require.NotEqual(t, bottom, plain(narrow.View()))
-	require.IsType(t, pane.ConfirmMsg{}, press(narrow, "i")())
-	require.Equal(t, pane.CopyMsg{Text: some()[0].Path, What: "the path"}, press(narrow, "y")())
-	press(narrow, "esc")
-	require.Contains(t, plain(narrow.View()), "Quarterly report")
+	require.NotEqual(t, bottom, panetest.Plain(narrow.View()))
+	require.IsType(t, pane.ConfirmMsg{}, panetest.Press(narrow, "i")())
+	require.Equal(t, pane.CopyMsg{Text: some()[0].Path, What: "the path"}, panetest.Press(narrow, "y")())
+	panetest.Press(narrow, "esc")
+	require.Contains(t, panetest.Plain(narrow.View()), "Quarterly report")
 
 	d = &disk{preview: talk}
-	side := listed(d, 160, 46, styles(t, themes.DefaultDark))
+	side := listed(d, 160, 46, panetest.Styles(t, themes.DefaultDark))
 	require.Len(t, d.read, 1)
 	require.Empty(t, d.checked)
-	settleDown(side, press(side, "down"))
+	settleDown(side, panetest.Press(side, "down"))
 	require.Len(t, d.read, 2)
 	require.Len(t, d.checked, 1, "it is torn")
 	same := live(some())
@@ -513,27 +479,24 @@ func TestVerdict(t *testing.T) {
 
 func TestKeysSayWhatTheyDo(t *testing.T) {
 	d := &disk{hits: found, preview: talk}
-	m := listed(d, 80, 20, styles(t, themes.DefaultDark))
+	m := listed(d, 80, 20, panetest.Styles(t, themes.DefaultDark))
 	check := func() {
 		require.NotEmpty(t, m.Keys())
-		for _, b := range m.Keys() {
-			require.NotEmpty(t, b.Help().Key)
-			require.NotEmpty(t, b.Help().Desc)
-		}
+		panetest.Helped(t, m)
 	}
 	check()
-	press(m, "enter")
+	panetest.Press(m, "enter")
 	check()
-	press(m, "esc", "/")
+	panetest.Press(m, "esc", "/")
 	check()
-	require.Empty(t, opened(&disk{}, 80, 20, styles(t, themes.DefaultDark)).Keys())
+	require.Empty(t, opened(&disk{}, 80, 20, panetest.Styles(t, themes.DefaultDark)).Keys())
 	for _, k := range []string{"enter", "space", "*", "u", "i", "c", "y", "o", "/", "f", "esc", "down"} {
-		require.Nil(t, press(opened(&disk{}, 80, 20, styles(t, themes.DefaultDark)), k), k)
+		require.Nil(t, panetest.Press(opened(&disk{}, 80, 20, panetest.Styles(t, themes.DefaultDark)), k), k)
 	}
 }
 
 func TestMouse(t *testing.T) {
-	m := listed(&disk{preview: talk}, 160, 20, styles(t, themes.DefaultDark))
+	m := listed(&disk{preview: talk}, 160, 20, panetest.Styles(t, themes.DefaultDark))
 	m.Update(tea.MouseClickMsg{X: 4, Y: 1 + 1 + 3, Button: tea.MouseLeft})
 	require.Equal(t, 3, m.rows.table.Cursor())
 	m.Update(tea.MouseWheelMsg{X: 4, Y: 5, Button: tea.MouseWheelUp})
@@ -545,14 +508,14 @@ func TestMouse(t *testing.T) {
 }
 
 func TestOutdatedListSaysSo(t *testing.T) {
-	m := listed(&disk{}, 80, 20, styles(t, themes.DefaultDark))
+	m := listed(&disk{}, 80, 20, panetest.Styles(t, themes.DefaultDark))
 	m.Update(updatedMsg{m, catalog.Update{}, errors.New("too many\x1b[2J files")})
-	require.Contains(t, plain(m.View()), "not up to date: too many[2J files")
+	require.Contains(t, panetest.Plain(m.View()), "not up to date: too many[2J files")
 	require.NotNil(t, m.Open(), "it is tried again")
 }
 
 func TestHostileTexts(t *testing.T) {
-	for name, text := range hostile() {
+	for name, text := range panetest.Hostile(panetest.Endless) {
 		t.Run(name, func(t *testing.T) {
 			all := some()
 			for i := range all {
@@ -575,23 +538,23 @@ func TestHostileTexts(t *testing.T) {
 			}
 			d.hits.Problem = text
 			for _, size := range [][2]int{{60, 12}, {160, 46}} {
-				m := listed(d, size[0], size[1], styles(t, themes.DefaultDark))
-				ok := func() { requireScreen(t, m.View(), size[0], size[1]) }
+				m := listed(d, size[0], size[1], panetest.Styles(t, themes.DefaultDark))
+				ok := func() { panetest.Screen(t, m.View(), size[0], size[1]) }
 				ok()
-				settleDown(m, press(m, "enter"))
+				settleDown(m, panetest.Press(m, "enter"))
 				ok()
-				press(m, "G")
+				panetest.Press(m, "G")
 				ok()
-				press(m, "esc", "down", "space", "space")
-				cmd := m.Update(press(m, "i")().(pane.ConfirmMsg).Then())
+				panetest.Press(m, "esc", "down", "space", "space")
+				cmd := m.Update(panetest.Press(m, "i")().(pane.ConfirmMsg).Then())
 				ok()
 				cmd = m.Update(cmd())
 				m.Update(cmd())
-				settleDown(m, press(m, "enter"))
+				settleDown(m, panetest.Press(m, "enter"))
 				ok()
-				press(m, "esc", "f", "x")
+				panetest.Press(m, "esc", "f", "x")
 				ok()
-				settleDown(m, press(m, "enter"))
+				settleDown(m, panetest.Press(m, "enter"))
 				ok()
 			}
 		})
@@ -600,15 +563,15 @@ func TestHostileTexts(t *testing.T) {
 
 func TestEverySize(t *testing.T) {
 	d := &disk{preview: talk, hits: found, report: wrong}
-	m := listed(d, 160, 46, styles(t, themes.DefaultDark))
-	everySize(t, m)
-	settleDown(m, press(m, "enter"))
-	everySize(t, m)
-	press(m, "esc", "f", "discount")
-	everySize(t, m)
-	settleDown(m, press(m, "enter"))
-	everySize(t, m)
-	everySize(t, opened(&disk{}, 80, 20, styles(t, themes.DefaultDark)))
+	m := listed(d, 160, 46, panetest.Styles(t, themes.DefaultDark))
+	panetest.EverySize(t, m)
+	settleDown(m, panetest.Press(m, "enter"))
+	panetest.EverySize(t, m)
+	panetest.Press(m, "esc", "f", "discount")
+	panetest.EverySize(t, m)
+	settleDown(m, panetest.Press(m, "enter"))
+	panetest.EverySize(t, m)
+	panetest.EverySize(t, opened(&disk{}, 80, 20, panetest.Styles(t, themes.DefaultDark)))
 }
 
 func many(n int) []catalog.Summary {
@@ -624,8 +587,8 @@ func many(n int) []catalog.Summary {
 // A list of ten thousand files that is replaced four times a second, and drawn.
 func BenchmarkListOf10000(b *testing.B) {
 	d := &disk{preview: talk, update: live(many(10_000))}
-	m := listed(d, 160, 46, styles(b, themes.DefaultDark))
-	settleDown(m, press(m, "G"))
+	m := listed(d, 160, 46, panetest.Styles(b, themes.DefaultDark))
+	settleDown(m, panetest.Press(m, "G"))
 	for b.Loop() {
 		m.Update(updatedMsg{m, d.update, nil})
 		_ = m.View()
@@ -633,17 +596,17 @@ func BenchmarkListOf10000(b *testing.B) {
 }
 
 func BenchmarkMoveIn10000(b *testing.B) {
-	m := listed(&disk{preview: talk, update: live(many(10_000))}, 160, 46, styles(b, themes.DefaultDark))
+	m := listed(&disk{preview: talk, update: live(many(10_000))}, 160, 46, panetest.Styles(b, themes.DefaultDark))
 	for b.Loop() {
-		press(m, "down")
+		panetest.Press(m, "down")
 		_ = m.View()
 	}
 }
 
 // The filter itself, which runs beside the UI.
 func BenchmarkFilterOf10000(b *testing.B) {
-	m := listed(&disk{update: live(many(10_000))}, 160, 46, styles(b, themes.DefaultDark))
-	press(m, "/", "shop")
+	m := listed(&disk{update: live(many(10_000))}, 160, 46, panetest.Styles(b, themes.DefaultDark))
+	panetest.Press(m, "/", "shop")
 	for b.Loop() {
 		m.Update(m.refilter()())
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/sahilm/fuzzy"
 
 	"patio/sessions/catalog"
+	"patio/tui/figure"
 	"patio/tui/safe"
 	"patio/tui/table"
 )
@@ -98,7 +99,7 @@ func (r *rows) Row(i int) []table.Cell {
 		{Text: shorten(s.Cwd, m.home, r.projectWidth()), Style: &st.Muted},
 		{Text: model(s), Style: &st.Muted},
 		{Text: messages(s), Style: text},
-		{Text: size(s.Size), Style: &st.Muted},
+		{Text: figure.Size(s.Size), Style: &st.Muted},
 		{Text: age(m.now().Sub(s.LastActivity)), Style: text},
 		{Text: sign, Style: how},
 	}

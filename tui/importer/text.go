@@ -19,8 +19,6 @@ func clip(s string, most int) string {
 	return strings.ToValidUTF8(s[:most], "")
 }
 
-func size(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
-
 // plural is a count with its noun.
 func plural(n int, noun string) string {
 	if n == 1 {

@@ -6,6 +6,7 @@ import (
 
 	"patio/engine/api"
 	"patio/sessions/catalog"
+	"patio/tui/figure"
 	"patio/tui/safe"
 )
 
@@ -297,7 +298,7 @@ func (m *Importer) head(s *catalog.Summary, w int) []string {
 	if s.Thinking != "" {
 		facts = append(facts, "thinking "+safe.Fit(s.Thinking, 12))
 	}
-	facts = append(facts, messages(s)+" messages", size(s.Size))
+	facts = append(facts, messages(s)+" messages", figure.Size(s.Size))
 	if total := m.reader.preview.Usage.Total(); total > 0 && m.reader.shown.path == s.Path {
 		facts = append(facts, compact(total)+" tokens")
 	}

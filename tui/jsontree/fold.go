@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	tea "charm.land/bubbletea/v2"
+
+	"patio/tui/figure"
 )
 
 // maxScan is the source that is looked into at once; more is, outside of Update.
@@ -24,7 +26,7 @@ func (t *Tree) look(n *node, at int) tea.Cmd {
 		t.doc.made += n.scan(t.doc.raw)
 		return nil
 	}
-	t.note = fmt.Sprintf("looking into %s…", bytesIn(n.to-n.from))
+	t.note = fmt.Sprintf("looking into %s…", figure.Bytes(int64(n.to-n.from)))
 	raw, msg := t.doc.raw, scannedMsg{tree: t, doc: t.doc, n: n, scan: *n, at: at}
 	return func() tea.Msg {
 		msg.scan.scan(raw)

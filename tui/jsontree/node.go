@@ -334,14 +334,3 @@ func (n *node) path(b []byte) string {
 	}
 	return "." + s.String()
 }
-
-// bytesIn is a size for a person.
-func bytesIn(n int) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprintf("%d B", n)
-	case n < 1000<<10:
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	}
-	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-}

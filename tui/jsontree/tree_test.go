@@ -2,61 +2,24 @@ package jsontree
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
-	"unicode"
-	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/require"
 
 	"patio/themes"
 	"patio/tui/pane"
+	"patio/tui/panetest"
 	"patio/tui/style"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
-
-var sgr = regexp.MustCompile("\x1b\\[[0-9;:]*m")
-
-// checkView requires exactly width by height columns, and no byte that isn't ours.
-func checkView(t testing.TB, view string, width, height int) {
-	t.Helper()
-	lines := strings.Split(view, "\n")
-	require.Len(t, lines, height)
-	for i, line := range lines {
-		plain := sgr.ReplaceAllString(line, "")
-		require.True(t, utf8.ValidString(plain), "line %d: %q", i, plain)
-		require.Equal(t, width, ansi.StringWidth(plain), "line %d: %q", i, plain)
-		for _, r := range plain {
-			require.False(t, unicode.IsControl(r) || unicode.Is(unicode.Cf, r), "line %d: %q", i, plain)
-		}
-	}
-}
-
-func palette(t testing.TB, name string) *style.Styles {
-	t.Helper()
-	all, err := themes.All("")
-	require.NoError(t, err)
-	for _, p := range all {
-		if p.Name == name {
-			return style.New(p)
-		}
-	}
-	t.Fatalf("no theme %s", name)
-	return nil
-}
 
 func newTree(t testing.TB, raw string, width, height int) *Tree {
 	t.Helper()
 	tree := New()
-	tree.SetStyles(palette(t, themes.DefaultDark))
+	tree.SetStyles(panetest.Styles(t, themes.DefaultDark))
 	tree.SetSize(width, height)
 	tree.Set([]byte(raw))
 	return tree
@@ -65,7 +28,7 @@ func newTree(t testing.TB, raw string, width, height int) *Tree {
 func press(t *Tree, keys ...string) tea.Cmd {
 	var cmd tea.Cmd
 	for _, k := range keys {
-		cmd = t.Update(keyOf(k))
+		cmd = t.Update(panetest.Key(k))
 		for cmd != nil {
 			msg, ok := cmd().(scannedMsg)
 			if !ok {
@@ -75,19 +38,6 @@ func press(t *Tree, keys ...string) tea.Cmd {
 		}
 	}
 	return cmd
-}
-
-func keyOf(k string) tea.KeyPressMsg {
-	switch k {
-	case "enter":
-		return tea.KeyPressMsg{Code: tea.KeyEnter}
-	case "esc":
-		return tea.KeyPressMsg{Code: tea.KeyEscape}
-	case "space":
-		return tea.KeyPressMsg{Code: tea.KeySpace, Text: " "}
-	}
-	r, _ := utf8.DecodeRuneInString(k)
-	return tea.KeyPressMsg{Code: r, Text: k}
 }
 
 // seek types a search and runs it.
@@ -103,10 +53,8 @@ func seek(t *Tree, text string) {
 
 // at is the line under the cursor, without its styles.
 func at(t *Tree) string {
-	return strings.TrimRight(sgr.ReplaceAllString(t.line(t.cursor), ""), " ")
+	return strings.TrimRight(panetest.Plain(t.line(t.cursor)), " ")
 }
-
-func plainView(t *Tree) string { return sgr.ReplaceAllString(t.View(), "") }
 
 func TestGolden(t *testing.T) {
 	conversation, err := os.ReadFile("testdata/agent_end.json")
@@ -125,34 +73,14 @@ func TestGolden(t *testing.T) {
 		"text": func(tr *Tree) { tr.Set([]byte("npm warn deprecated\n    at something\n\ttabbed")) },
 	}
 	for name, prepare := range cases {
-		for _, size := range [][2]int{{60, 12}, {80, 20}, {160, 46}} {
-			for _, theme := range []string{themes.DefaultDark, themes.DefaultLight} {
-				id := fmt.Sprintf("%s-%dx%d-%s", name, size[0], size[1], theme)
-				t.Run(id, func(t *testing.T) {
-					tree := New()
-					tree.SetStyles(palette(t, theme))
-					tree.SetSize(size[0], size[1])
-					prepare(tree)
-					view := tree.View()
-					checkView(t, view, size[0], size[1])
-					golden(t, id, view)
-				})
-			}
-		}
+		panetest.Golden(t, name, "\n", func(w, h int, s *style.Styles) string {
+			tree := New()
+			tree.SetStyles(s)
+			tree.SetSize(w, h)
+			prepare(tree)
+			return tree.View()
+		})
 	}
-}
-
-func golden(t *testing.T, id, view string) {
-	t.Helper()
-	file := filepath.Join("testdata", "golden", id+".txt")
-	if *update {
-		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-		require.NoError(t, os.WriteFile(file, []byte(view+"\n"), 0o644))
-		return
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err, "make golden writes it")
-	require.Equal(t, string(want), view+"\n")
 }
 
 func TestFolds(t *testing.T) {
@@ -165,7 +93,7 @@ func TestFolds(t *testing.T) {
 	require.Len(t, tr.rows, 8)
 	press(tr, "l", "l", "j", "j") // in a, in b, to its third
 	require.Contains(t, at(tr), "2: {")
-	require.Contains(t, plainView(tr), ".a.b[2]")
+	require.Contains(t, panetest.Plain(tr.View()), ".a.b[2]")
 	press(tr, "space")
 	require.Contains(t, at(tr), `2: {"c":true}`)
 	press(tr, "h") // to what holds it
@@ -206,7 +134,7 @@ func TestStrings(t *testing.T) {
 	require.Contains(t, at(tr), "line 0⏎line 1")
 	require.Contains(t, at(tr), "KiB")
 	press(tr, "enter")
-	require.Contains(t, plainView(tr), "│ line 5 ")
+	require.Contains(t, panetest.Plain(tr.View()), "│ line 5 ")
 	require.Less(t, len(tr.rows), 10_000)
 	press(tr, "G")
 	require.Contains(t, at(tr), "after this")
@@ -216,9 +144,9 @@ func TestStrings(t *testing.T) {
 	require.Contains(t, at(tr), "before this")
 	seek(tr, "LINE 39999")
 	require.Contains(t, at(tr), "│ line 39999")
-	require.Contains(t, plainView(tr), "match 1 of 1")
+	require.Contains(t, panetest.Plain(tr.View()), "match 1 of 1")
 	tr.SetSize(30, 20)
-	checkView(t, tr.View(), 30, 20)
+	panetest.Screen(t, tr.View(), 30, 20)
 	press(tr, "h")
 	require.Contains(t, at(tr), "text:")
 }
@@ -242,12 +170,12 @@ func TestLargeArrays(t *testing.T) {
 	require.Contains(t, at(tr), "1234000 … 1234566")
 	press(tr, "G")
 	require.Contains(t, at(tr), "1234566: 1234566")
-	require.Contains(t, plainView(tr), ".[1234566]")
+	require.Contains(t, panetest.Plain(tr.View()), ".[1234566]")
 	seek(tr, "777777")
 	require.Contains(t, at(tr), "777777: 777777")
 	press(tr, "z", "z")
 	require.LessOrEqual(t, len(tr.rows), maxUnfold+perGroup)
-	require.Contains(t, plainView(tr), "stays folded")
+	require.Contains(t, panetest.Plain(tr.View()), "stays folded")
 	require.LessOrEqual(t, tr.doc.made, maxNodes+perGroup+1)
 }
 
@@ -272,13 +200,13 @@ func TestSearch(t *testing.T) {
 	seek2("école")
 	require.Contains(t, at(tr), "d:")
 	seek2("absent")
-	require.Contains(t, plainView(tr), "no match for absent")
+	require.Contains(t, panetest.Plain(tr.View()), "no match for absent")
 	press(tr, "/")
 	require.True(t, tr.Typing())
 	require.NotNil(t, tr.Cursor())
 	require.NotEmpty(t, tr.Keys())
 	tr.Update(tea.PasteMsg{Content: "\x1b]52;c;eA==\x07\u202e"})
-	checkView(t, tr.View(), 60, 20)
+	panetest.Screen(t, tr.View(), 60, 20)
 	press(tr, "esc")
 	require.False(t, tr.Typing())
 	require.Nil(t, tr.Cursor())
@@ -293,18 +221,9 @@ func TestStaleSearchIsIgnored(t *testing.T) {
 	require.Empty(t, tr.hits)
 }
 
-var hostile = []string{
-	"\x1b[31m\x1b]52;c;aGk=\x07\x1bP\x9b0m\x9d8;;x\x9c",
-	"\u202edlrow\u2066\u200b\u200d\ufeff\u00ad",
-	"e" + strings.Repeat("\u0301", 300),
-	"\xff\xfe\xc3\x28",
-	"\U000e0041\ufe0f\u115f\x00\x08",
-	"漢字👩‍👩‍👧‍👦 שלום",
-}
-
 func TestHostile(t *testing.T) {
-	for i, h := range hostile {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
+	for name, h := range panetest.Hostile(20_000) { // each letter of it is typed
+		t.Run(name, func(t *testing.T) {
 			q, err := json.Marshal(h)
 			require.NoError(t, err)
 			docs := []string{
@@ -314,11 +233,11 @@ func TestHostile(t *testing.T) {
 			for _, doc := range docs {
 				tr := newTree(t, doc, 60, 12)
 				for range 12 {
-					checkView(t, tr.View(), 60, 12)
+					panetest.Screen(t, tr.View(), 60, 12)
 					press(tr, "enter", "j")
 				}
 				seek(tr, h)
-				checkView(t, tr.View(), 60, 12)
+				panetest.Screen(t, tr.View(), 60, 12)
 			}
 		})
 	}
@@ -329,24 +248,19 @@ func TestSizes(t *testing.T) {
 	require.NoError(t, err)
 	tr := newTree(t, string(conversation), 80, 20)
 	seek(tr, "tour")
-	for w := 20; w <= 200; w += 9 {
-		for h := 4; h <= 60; h += 7 {
-			tr.SetSize(w, h)
-			checkView(t, tr.View(), w, h)
-		}
-	}
+	panetest.EverySize(t, tr)
 	tr.SetSize(0, 0)
 	require.Empty(t, tr.View())
 	tr.Set(nil)
 	tr.SetSize(40, 5)
-	require.Contains(t, plainView(tr), "nothing to show")
+	require.Contains(t, panetest.Plain(tr.View()), "nothing to show")
 }
 
 func TestDeepDocument(t *testing.T) {
 	tr := newTree(t, strings.Repeat("[", 100_000)+strings.Repeat("]", 100_000), 60, 12)
-	checkView(t, tr.View(), 60, 12)
+	panetest.Screen(t, tr.View(), 60, 12)
 	press(tr, "z", "z", "G")
-	checkView(t, tr.View(), 60, 12)
+	panetest.Screen(t, tr.View(), 60, 12)
 }
 
 func TestMouse(t *testing.T) {
@@ -367,7 +281,7 @@ func FuzzTree(f *testing.F) {
 	f.Add([]byte(`{"a":[1,2,{"b":"c\n\u00e9\\"}],"d":"x"}`), "c")
 	f.Add([]byte(`{"a" "b":}]]`), "\\")
 	f.Add([]byte("\"\\ud83d\\ude00"), "u")
-	s := palette(f, themes.DefaultDark)
+	s := panetest.Styles(f, themes.DefaultDark)
 	f.Fuzz(func(t *testing.T, raw []byte, text string) {
 		tr := New()
 		tr.SetStyles(s)
@@ -376,12 +290,12 @@ func FuzzTree(f *testing.F) {
 		for _, doc := range []*Document{Load(raw), loose(raw)} {
 			tr.Show(doc)
 			for range 8 {
-				checkView(t, tr.View(), 50, 10)
+				panetest.Screen(t, tr.View(), 50, 10)
 				press(tr, "enter", "j")
 			}
 			seek(tr, text)
 			press(tr, ".", "z", "z", "G")
-			checkView(t, tr.View(), 50, 10)
+			panetest.Screen(t, tr.View(), 50, 10)
 		}
 	})
 }
@@ -409,7 +323,7 @@ func BenchmarkOpen60MB(b *testing.B) {
 		"items":  items.String(),
 		"string": `{"type":"tool","text":"` + strings.Repeat(`0123456789abcdef\n`, 60<<20/18) + `"}`,
 	}
-	s := palette(b, themes.DefaultDark)
+	s := panetest.Styles(b, themes.DefaultDark)
 	for name, doc := range docs {
 		raw := []byte(doc)
 		b.Run(name, func(b *testing.B) {

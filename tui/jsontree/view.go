@@ -7,6 +7,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
+	"patio/tui/figure"
 	"patio/tui/safe"
 )
 
@@ -90,10 +91,10 @@ func (t *Tree) line(i int) string {
 		p.write(r.n.excerpt.lines[r.text], s.Text)
 	case r.text == before:
 		from, _ := r.n.text(t.doc.raw)
-		p.write("▲ "+bytesIn(r.n.excerpt.from-from)+" before this", s.Muted)
+		p.write("▲ "+figure.Bytes(int64(r.n.excerpt.from-from))+" before this", s.Muted)
 	case r.text == after:
 		_, to := r.n.text(t.doc.raw)
-		p.write("▼ "+bytesIn(to-r.n.excerpt.to)+" after this: enter goes on", s.Muted)
+		p.write("▼ "+figure.Bytes(int64(to-r.n.excerpt.to))+" after this: enter goes on", s.Muted)
 	default:
 		t.value(p, r.n)
 	}
@@ -131,7 +132,7 @@ func (t *Tree) value(p *pen, n *node) {
 		t.containerLine(p, n, size)
 	case kindGroup:
 		p.write(fmt.Sprintf("%d … %d", n.index, n.index+n.count-1), s.Info)
-		p.write(fmt.Sprintf("  %d items, %s", n.count, bytesIn(size)), s.Muted)
+		p.write(fmt.Sprintf("  %d items, %s", n.count, figure.Bytes(int64(size))), s.Muted)
 	case kindString:
 		t.stringLine(p, n)
 	case kindNumber:
@@ -151,7 +152,7 @@ func (t *Tree) containerLine(p *pen, n *node, size int) {
 		p.write(shut, s.Text)
 		return
 	}
-	about := bytesIn(size)
+	about := figure.Bytes(int64(size))
 	if n.scanned {
 		if n.count == 1 {
 			what = strings.TrimSuffix(what, "s")
@@ -176,7 +177,7 @@ func (t *Tree) containerLine(p *pen, n *node, size int) {
 func (t *Tree) stringLine(p *pen, n *node) {
 	s, raw := t.styles, t.doc.raw
 	from, to := n.text(raw)
-	about := bytesIn(to - from)
+	about := figure.Bytes(int64(to - from))
 	if n.open {
 		p.write("text", s.Good)
 		p.write("  "+about, s.Muted)
@@ -222,7 +223,7 @@ func (t *Tree) status() string {
 	} else if len(t.rows) > 0 {
 		right = fmt.Sprintf("%d/%d", t.cursor+1, len(t.rows))
 	}
-	left := "text, no JSON · " + bytesIn(len(t.doc.raw))
+	left := "text, no JSON · " + figure.Bytes(int64(len(t.doc.raw)))
 	switch {
 	case len(t.doc.raw) == 0:
 		left, right = "nothing to show", ""

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -16,10 +18,9 @@ import (
 	"patio/engine/api"
 	"patio/themes"
 	"patio/tui/pane"
+	"patio/tui/panetest"
 	"patio/tui/style"
 )
-
-var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 // desk is a Planner that answers what it is told.
 type desk struct {
@@ -48,7 +49,7 @@ func (d *desk) Models(done func([]string, error) tea.Msg) tea.Cmd {
 }
 
 func newDesk() *desk {
-	return &desk{now: noon, models: []string{"anthropic/claude-opus-4-5", "anthropic/claude-sonnet-4-5", "openai/gpt-5.2", "demo/tour"}, plan: api.Session{
+	return &desk{now: panetest.Noon, models: []string{"anthropic/claude-opus-4-5", "anthropic/claude-sonnet-4-5", "openai/gpt-5.2", "demo/tour"}, plan: api.Session{
 		Workspace: "/work/shop", Model: api.Model{Provider: "anthropic", ID: "claude-sonnet-4-5", Thinking: "medium"},
 		Plan: api.Plan{
 			Image: api.ImageRef{Digest: "sha256:2c1f0d5e9a77", Pi: "0.84.2", Node: "22.12.0"},
@@ -91,42 +92,9 @@ func do(l *Launcher, cmd tea.Cmd) {
 	}
 }
 
+// run runs a command and gives its messages, but for those of a while that is over.
 func run(cmd tea.Cmd) []tea.Msg {
-	if cmd == nil {
-		return nil
-	}
-	switch msg := cmd().(type) {
-	case nil, settled:
-		return nil
-	case tea.BatchMsg:
-		var all []tea.Msg
-		for _, c := range msg {
-			all = append(all, run(c)...)
-		}
-		return all
-	default:
-		return []tea.Msg{msg}
-	}
-}
-
-var named = map[string]tea.KeyPressMsg{
-	"enter": {Code: tea.KeyEnter}, "esc": {Code: tea.KeyEscape}, "up": {Code: tea.KeyUp}, "down": {Code: tea.KeyDown}, "tab": {Code: tea.KeyTab},
-	"shift+tab": {Code: tea.KeyTab, Mod: tea.ModShift}, "pgdown": {Code: tea.KeyPgDown}, "pgup": {Code: tea.KeyPgUp},
-	"ctrl+o": {Code: 'o', Mod: tea.ModCtrl}, "ctrl+s": {Code: 's', Mod: tea.ModCtrl}, "backspace": {Code: tea.KeyBackspace},
-}
-
-// press presses named keys, and types what is none.
-func press(l *Launcher, keys ...string) (cmd tea.Cmd) {
-	for _, k := range keys {
-		if msg, ok := named[k]; ok {
-			cmd = l.Update(msg)
-			continue
-		}
-		for _, r := range k {
-			cmd = l.Update(tea.KeyPressMsg{Code: r, Text: string(r)})
-		}
-	}
-	return cmd
+	return slices.DeleteFunc(panetest.Run(cmd), func(msg tea.Msg) bool { _, ok := msg.(settled); return ok })
 }
 
 // rest is what happens when the form has rested.
@@ -136,7 +104,7 @@ func TestGolden(t *testing.T) {
 	for name, open := range map[string]func(d *desk, w, h int, s *style.Styles) *Launcher{
 		"planned": func(d *desk, w, h int, s *style.Styles) *Launcher { return d.open(w, h, s) },
 		"planning": func(d *desk, w, h int, s *style.Styles) *Launcher {
-			l := New(d, Options{Now: func() time.Time { return noon }, Workspace: "/work/shop"})
+			l := New(d, Options{Now: func() time.Time { return panetest.Noon }, Workspace: "/work/shop"})
 			l.SetStyles(s)
 			l.SetSize(w, h)
 			l.Open()
@@ -144,12 +112,12 @@ func TestGolden(t *testing.T) {
 		},
 		"whole": func(d *desk, w, h int, s *style.Styles) *Launcher {
 			l := d.open(w, h, s)
-			press(l, "ctrl+o", "down", "down")
+			panetest.Press(l, "ctrl+o", "down", "down")
 			return l
 		},
 		"completing": func(d *desk, w, h int, s *style.Styles) *Launcher {
 			l := d.open(w, h, s)
-			press(l, "tab", "tab", "cl", "down", "down")
+			panetest.Press(l, "tab", "tab", "cl", "down", "down")
 			return l
 		},
 		"refused": func(d *desk, w, h int, s *style.Styles) *Launcher {
@@ -158,33 +126,31 @@ func TestGolden(t *testing.T) {
 		},
 		"starting": func(d *desk, w, h int, s *style.Styles) *Launcher {
 			l := d.open(w, h, s)
-			press(l, "enter")
-			d.now = noon.Add(3 * time.Second)
-			l.SetSessions([]api.Session{{ID: "k3v9qa2d", Phase: api.PhasePreparing, Workspace: "/work/shop", Created: noon}})
+			panetest.Press(l, "enter")
+			d.now = panetest.Noon.Add(3 * time.Second)
+			l.SetSessions([]api.Session{{ID: "k3v9qa2d", Phase: api.PhasePreparing, Workspace: "/work/shop", Created: panetest.Noon}})
 			return l
 		},
 		"start-failed": func(d *desk, w, h int, s *style.Styles) *Launcher {
 			d.startErr = api.Errorf(api.CodeMissing, "`patio image build` makes one", "there is no image")
 			l := d.open(w, h, s)
-			do(l, press(l, "enter"))
+			do(l, panetest.Press(l, "enter"))
 			return l
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			golden(t, name, func(_ *testing.T, w, h int, s *style.Styles) pane.Pane { return open(newDesk(), w, h, s) })
-		})
+		panetest.Golden(t, name, "\n", func(w, h int, s *style.Styles) string { return open(newDesk(), w, h, s).View() })
 	}
 }
 
 func TestPlanFollowsTheForm(t *testing.T) {
 	d := newDesk()
-	l := d.open(120, 40, styles(t, themes.DefaultDark))
+	l := d.open(120, 40, panetest.Styles(t, themes.DefaultDark))
 	require.Len(t, d.planned, 1)
 	require.Equal(t, Request{Workspace: "/work/shop"}, d.planned[0])
 
-	press(l, "tab", "do it", "tab")
+	panetest.Press(l, "tab", "do it", "tab")
 	require.False(t, l.planning, "a prompt changes no plan")
-	press(l, "gpt")
+	panetest.Press(l, "gpt")
 	require.True(t, l.planning)
 	late := settled{l, l.change - 1}
 	require.Nil(t, l.Update(late), "it was typed on")
@@ -196,13 +162,13 @@ func TestPlanFollowsTheForm(t *testing.T) {
 	// An answer to what the form said before doesn't count.
 	slow := l.replan()
 	d.planErr = errors.New("late")
-	press(l, "x")
+	panetest.Press(l, "x")
 	l.Update(slow())
 	require.NoError(t, l.planErr)
 	require.True(t, l.planning)
 	rest(l)
 	require.Error(t, l.planErr)
-	require.Contains(t, plain(l.View()), "late")
+	require.Contains(t, panetest.Plain(l.View()), "late")
 	d.planErr = nil
 	do(l, l.Open())
 	require.NoError(t, l.planErr)
@@ -210,7 +176,7 @@ func TestPlanFollowsTheForm(t *testing.T) {
 
 func TestRequest(t *testing.T) {
 	d := newDesk()
-	l := d.open(120, 40, styles(t, themes.DefaultDark))
+	l := d.open(120, 40, panetest.Styles(t, themes.DefaultDark))
 	l.fields[fieldWorkspace].set("~/src")
 	l.fields[fieldAllow].set(" a.example.org, b.example.org:8443 ")
 	l.fields[fieldLimits].set("memory=4G,pids=9")
@@ -226,23 +192,23 @@ func TestRequest(t *testing.T) {
 
 func TestStart(t *testing.T) {
 	d := newDesk()
-	l := d.open(120, 40, styles(t, themes.DefaultDark))
-	press(l, "tab", "do it")
-	cmd := press(l, "enter")
+	l := d.open(120, 40, panetest.Styles(t, themes.DefaultDark))
+	panetest.Press(l, "tab", "do it")
+	cmd := panetest.Press(l, "enter")
 	require.True(t, l.starting)
-	require.Nil(t, press(l, "enter"), "once")
+	require.Nil(t, panetest.Press(l, "enter"), "once")
 	require.Equal(t, "do it", d.started[0].Prompt)
-	press(l, "typed into nothing")
+	panetest.Press(l, "typed into nothing")
 	require.Equal(t, "do it", l.fields[fieldPrompt].value())
 	require.Nil(t, l.Cursor())
 
 	l.SetSessions([]api.Session{
-		{ID: "other", Phase: api.PhaseReady, Workspace: "/work/shop", Created: noon.Add(-time.Hour)},
-		{ID: "elsewhere", Phase: api.PhaseReady, Workspace: "/work/db", Created: noon},
-		{ID: "k3v9qa2d", Phase: api.PhaseStarting, Workspace: "/work/shop", Created: noon},
+		{ID: "other", Phase: api.PhaseReady, Workspace: "/work/shop", Created: panetest.Noon.Add(-time.Hour)},
+		{ID: "elsewhere", Phase: api.PhaseReady, Workspace: "/work/db", Created: panetest.Noon},
+		{ID: "k3v9qa2d", Phase: api.PhaseStarting, Workspace: "/work/shop", Created: panetest.Noon},
 	})
 	require.Equal(t, api.PhaseStarting, l.phase)
-	require.Contains(t, plain(l.View()), "✓ mounts, network and limits are prepared")
+	require.Contains(t, panetest.Plain(l.View()), "✓ mounts, network and limits are prepared")
 
 	require.NotNil(t, l.Update(cmd()))
 	require.False(t, l.starting)
@@ -254,72 +220,72 @@ func TestStart(t *testing.T) {
 
 func TestStartThatWasLeftTellsOnly(t *testing.T) {
 	d := newDesk()
-	l := d.open(120, 40, styles(t, themes.DefaultDark))
-	cmd := press(l, "enter")
-	require.Equal(t, tea.Msg(pane.BackMsg{}), press(l, "esc")())
+	l := d.open(120, 40, panetest.Styles(t, themes.DefaultDark))
+	cmd := panetest.Press(l, "enter")
+	require.Equal(t, tea.Msg(pane.BackMsg{}), panetest.Press(l, "esc")())
 	require.Equal(t, pane.NoticeMsg{Level: pane.Good, Text: "session k3v9qa2d is ready"}, l.Update(cmd())())
 
 	d.startErr = errors.New("no image")
 	do(l, l.Open())
-	cmd = press(l, "enter")
-	press(l, "esc")
+	cmd = panetest.Press(l, "enter")
+	panetest.Press(l, "esc")
 	require.Equal(t, pane.ErrorMsg{Err: d.startErr}, l.Update(cmd())())
 
-	cmd = press(l, "enter")
-	press(l, "esc")
+	cmd = panetest.Press(l, "enter")
+	panetest.Press(l, "esc")
 	require.Nil(t, l.Open(), "it starts still")
 	require.Nil(t, l.Update(cmd()), "the screen itself tells")
-	require.Contains(t, plain(l.View()), "no image")
+	require.Contains(t, panetest.Plain(l.View()), "no image")
 }
 
 func TestFailedStartStays(t *testing.T) {
 	d := newDesk()
 	d.startErr = api.Errorf(api.CodeMissing, "build one", "there is no image")
 	for _, width := range []int{80, 120} {
-		l := d.open(width, 40, styles(t, themes.DefaultDark))
-		do(l, press(l, "ctrl+s"))
-		view := plain(l.View())
+		l := d.open(width, 40, panetest.Styles(t, themes.DefaultDark))
+		do(l, panetest.Press(l, "ctrl+s"))
+		view := panetest.Plain(l.View())
 		require.Contains(t, view, "there is no image")
 		require.Contains(t, view, "→ build one")
-		press(l, "tab", "again")
-		require.NotContains(t, plain(l.View()), "there is no image", "it is about another form now")
+		panetest.Press(l, "tab", "again")
+		require.NotContains(t, panetest.Plain(l.View()), "there is no image", "it is about another form now")
 	}
 }
 
 func TestCandidates(t *testing.T) {
 	d := newDesk()
-	l := d.open(120, 40, styles(t, themes.DefaultDark))
-	do(l, press(l, "/"))
+	l := d.open(120, 40, panetest.Styles(t, themes.DefaultDark))
+	do(l, panetest.Press(l, "/"))
 	require.Equal(t, []string{"/work/shop/cart/", "/work/shop/docs/"}, l.candidates.all)
-	do(l, press(l, "down", "down", "enter"))
+	do(l, panetest.Press(l, "down", "down", "enter"))
 	require.Equal(t, "/work/shop/docs/", l.fields[fieldWorkspace].value())
 	require.False(t, l.starting, "the first enter takes what was chosen")
 
-	press(l, "tab", "tab")
+	panetest.Press(l, "tab", "tab")
 	require.Equal(t, fieldModel, l.focus)
 	require.True(t, l.candidates.open(), "there are four models")
-	press(l, "tab")
+	panetest.Press(l, "tab")
 	require.Empty(t, l.fields[fieldModel].value(), "who goes through fills nothing in")
-	press(l, "shift+tab", "gpt", "tab")
+	panetest.Press(l, "shift+tab", "gpt", "tab")
 	require.Equal(t, "openai/gpt-5.2", l.fields[fieldModel].value())
 	require.False(t, l.candidates.open())
-	press(l, "tab", "down", "down", "down", "up", "enter")
+	panetest.Press(l, "tab", "down", "down", "down", "up", "enter")
 	require.Equal(t, "minimal", l.fields[fieldThinking].value())
-	press(l, "tab", "tab", "mem", "tab")
+	panetest.Press(l, "tab", "tab", "mem", "tab")
 	require.Equal(t, "memory=", l.fields[fieldLimits].value())
-	press(l, "4G pi", "tab")
+	panetest.Press(l, "4G pi", "tab")
 	require.Equal(t, "memory=4G pids=", l.fields[fieldLimits].value())
-	press(l, "tab", "q", "tab")
+	panetest.Press(l, "tab", "q", "tab")
 	require.Equal(t, "quick", l.fields[fieldProfile].value())
-	press(l, "tab", "tab")
+	panetest.Press(l, "tab", "tab")
 	require.Equal(t, fieldWorkspace, l.focus, "around")
-	press(l, "up")
+	panetest.Press(l, "up")
 	require.Equal(t, fieldWorkspace, l.focus)
-	press(l, "esc")
+	panetest.Press(l, "esc")
 
 	require.Nil(t, l.Update(completed{l, "something else", []string{"/x/"}}))
 	require.False(t, l.candidates.open(), "what comes late doesn't count")
-	require.Equal(t, tea.Msg(pane.BackMsg{}), press(l, "esc")())
+	require.Equal(t, tea.Msg(pane.BackMsg{}), panetest.Press(l, "esc")())
 }
 
 func TestCandidatesThatCannotBeShownAreNotOffered(t *testing.T) {
@@ -358,8 +324,8 @@ func TestDirectories(t *testing.T) {
 }
 
 func TestPastedTextIsSafe(t *testing.T) {
-	l := newDesk().open(80, 20, styles(t, themes.DefaultDark))
-	press(l, "tab")
+	l := newDesk().open(80, 20, panetest.Styles(t, themes.DefaultDark))
+	panetest.Press(l, "tab")
 	l.Update(tea.PasteMsg{Content: "one\x1b[2J\ntwo\u202e"})
 	require.Equal(t, "one[2J two", l.Request().Prompt)
 }
@@ -368,101 +334,100 @@ func TestModelsThatCannotBeListed(t *testing.T) {
 	d := newDesk()
 	d.modelErr = errors.New("auth.json:\x1b[2J no JSON")
 	d.plan.Model = api.Model{}
-	l := d.open(120, 40, styles(t, themes.DefaultDark))
-	require.Contains(t, plain(l.View()), "models can't be listed: auth.json")
+	l := d.open(120, 40, panetest.Styles(t, themes.DefaultDark))
+	require.Contains(t, panetest.Plain(l.View()), "models can't be listed: auth.json")
 	d.modelErr = nil
 	do(l, l.Open())
-	require.NotContains(t, plain(l.View()), "can't be listed")
+	require.NotContains(t, panetest.Plain(l.View()), "can't be listed")
 }
 
 func TestMouse(t *testing.T) {
-	l := newDesk().open(160, 20, styles(t, themes.DefaultDark))
+	l := newDesk().open(160, 20, panetest.Styles(t, themes.DefaultDark))
 	l.Update(tea.MouseClickMsg{X: 20, Y: formTop + fieldAllow, Button: tea.MouseLeft})
 	require.Equal(t, fieldAllow, l.focus)
-	before := plain(l.View())
+	before := panetest.Plain(l.View())
 	l.Update(tea.MouseWheelMsg{X: 100, Y: 5, Button: tea.MouseWheelDown})
-	require.NotEqual(t, before, plain(l.View()))
+	require.NotEqual(t, before, panetest.Plain(l.View()))
 	l.Update(tea.MouseWheelMsg{X: 100, Y: 5, Button: tea.MouseWheelUp})
-	require.Equal(t, before, plain(l.View()))
-	press(l, "pgdown", "pgdown", "pgdown", "pgup", "pgup", "pgup")
-	require.Equal(t, before, plain(l.View()))
+	require.Equal(t, before, panetest.Plain(l.View()))
+	panetest.Press(l, "pgdown", "pgdown", "pgdown", "pgup", "pgup", "pgup")
+	require.Equal(t, before, panetest.Plain(l.View()))
 }
 
 func TestCursorIsInTheFocusedField(t *testing.T) {
-	for _, size := range append(screens, [2]int{60, 8}, [2]int{20, 4}) {
-		l := newDesk().open(size[0], size[1], styles(t, themes.DefaultDark))
+	for _, size := range append(panetest.Screens, [2]int{60, 8}, [2]int{20, 4}) {
+		l := newDesk().open(size[0], size[1], panetest.Styles(t, themes.DefaultDark))
 		for range l.fields {
-			lines := strings.Split(plain(l.View()), "\n")
+			lines := strings.Split(panetest.Plain(l.View()), "\n")
 			c := l.Cursor()
 			require.NotNil(t, c)
 			require.Less(t, c.Y, size[1])
 			require.Contains(t, lines[c.Y], "▶ "+l.fields[l.focus].label, "at %v", size)
-			press(l, "tab")
+			panetest.Press(l, "tab")
 		}
 	}
 }
 
 func TestKeysSayWhatTheyDo(t *testing.T) {
-	l := newDesk().open(80, 20, styles(t, themes.DefaultDark))
+	l := newDesk().open(80, 20, panetest.Styles(t, themes.DefaultDark))
 	check := func() {
-		for _, b := range l.Keys() {
-			require.NotEmpty(t, b.Help().Key)
-			require.NotEmpty(t, b.Help().Desc)
-		}
+		panetest.Helped(t, l)
 	}
 	check()
-	press(l, "tab", "tab", "gpt")
+	panetest.Press(l, "tab", "tab", "gpt")
 	check()
-	press(l, "enter")
+	panetest.Press(l, "enter")
 	check()
 	require.True(t, l.Typing())
 	require.True(t, l.Escapes())
 }
 
 func TestHostileTexts(t *testing.T) {
-	for name, text := range hostile() {
+	for name, text := range panetest.Hostile(panetest.Endless) {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk()
-			d.models = []string{text, "fine"}
-			d.plan = api.Session{Workspace: text, Model: api.Model{Provider: text, ID: text, Thinking: text}, Plan: api.Plan{
-				Image:  api.ImageRef{Digest: text, Pi: text, Node: text},
-				Mounts: []api.Mount{api.MountAt(text, api.ReadOnly, text), {Source: text, Destination: "/" + text, Mode: api.ReadWrite, Reason: text}},
-				Egress: []api.Rule{{Host: text, Port: 1, Action: api.ActionAllow, Source: text}, {Host: text, Action: api.ActionDeny}},
-				Env:    []api.EnvVar{{Name: text, Value: text, Reason: text}, {Name: text, Secret: true, Reason: text}}, LeftOut: []api.LeftOut{{Path: text, Reason: text}}, Notes: []string{text, text},
-				Enforced: []api.LimitEntry{{Name: text, Requested: text, By: text, Enforced: true}, {Name: text, Requested: text, Why: text}},
-			}}
-			for _, size := range screens {
-				l := d.open(size[0], size[1], styles(t, themes.DefaultDark))
-				ok := func() { requireScreen(t, l.View(), size[0], size[1]) }
-				ok()
-				for i := range l.fields {
-					l.fields[i].set(text)
-					press(l, "tab")
+			synctest.Test(t, func(t *testing.T) { // the form rests after each text
+				d := newDesk()
+				d.models = []string{text, "fine"}
+				d.plan = api.Session{Workspace: text, Model: api.Model{Provider: text, ID: text, Thinking: text}, Plan: api.Plan{
+					Image:  api.ImageRef{Digest: text, Pi: text, Node: text},
+					Mounts: []api.Mount{api.MountAt(text, api.ReadOnly, text), {Source: text, Destination: "/" + text, Mode: api.ReadWrite, Reason: text}},
+					Egress: []api.Rule{{Host: text, Port: 1, Action: api.ActionAllow, Source: text}, {Host: text, Action: api.ActionDeny}},
+					Env:    []api.EnvVar{{Name: text, Value: text, Reason: text}, {Name: text, Secret: true, Reason: text}}, LeftOut: []api.LeftOut{{Path: text, Reason: text}}, Notes: []string{text, text},
+					Enforced: []api.LimitEntry{{Name: text, Requested: text, By: text, Enforced: true}, {Name: text, Requested: text, Why: text}},
+				}}
+				for _, size := range panetest.Screens {
+					l := d.open(size[0], size[1], panetest.Styles(t, themes.DefaultDark))
+					ok := func() { panetest.Screen(t, l.View(), size[0], size[1]) }
+					ok()
+					for i := range l.fields {
+						l.fields[i].set(text)
+						panetest.Press(l, "tab")
+						ok()
+					}
+					do(l, l.Update(tea.PasteMsg{Content: text}))
+					ok()
+					panetest.Press(l, "ctrl+o")
+					ok()
+					panetest.Press(l, "ctrl+o")
+					l.startErr = &api.Error{Message: text, Hint: text}
+					ok()
+					l.planErr, l.modelsErr = l.startErr, l.startErr
 					ok()
 				}
-				do(l, l.Update(tea.PasteMsg{Content: text}))
-				ok()
-				press(l, "ctrl+o")
-				ok()
-				press(l, "ctrl+o")
-				l.startErr = &api.Error{Message: text, Hint: text}
-				ok()
-				l.planErr, l.modelsErr = l.startErr, l.startErr
-				ok()
-			}
+			})
 		})
 	}
 }
 
 func TestEverySize(t *testing.T) {
-	l := newDesk().open(80, 20, styles(t, themes.DefaultDark))
-	everySize(t, l)
-	press(l, "tab", "tab")
-	everySize(t, l)
-	press(l, "esc", "ctrl+o")
-	everySize(t, l)
-	press(l, "ctrl+o", "ctrl+s")
-	everySize(t, l)
+	l := newDesk().open(80, 20, panetest.Styles(t, themes.DefaultDark))
+	panetest.EverySize(t, l)
+	panetest.Press(l, "tab", "tab")
+	panetest.EverySize(t, l)
+	panetest.Press(l, "esc", "ctrl+o")
+	panetest.EverySize(t, l)
+	panetest.Press(l, "ctrl+o", "ctrl+s")
+	panetest.EverySize(t, l)
 }
 
 func BenchmarkTyping(b *testing.B) {
@@ -470,10 +435,10 @@ func BenchmarkTyping(b *testing.B) {
 	for i := range 300 {
 		d.plan.Plan.Mounts = append(d.plan.Plan.Mounts, api.MountAt(fmt.Sprintf("/work/shop/%d", i), api.ReadOnly, "one of many"))
 	}
-	l := d.open(160, 46, styles(b, themes.DefaultDark))
-	press(l, "tab")
+	l := d.open(160, 46, panetest.Styles(b, themes.DefaultDark))
+	panetest.Press(l, "tab")
 	for b.Loop() {
-		press(l, "x", "backspace")
+		panetest.Press(l, "x", "backspace")
 		_ = l.View()
 	}
 }

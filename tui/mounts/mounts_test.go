@@ -10,6 +10,8 @@ import (
 
 	"patio/engine/api"
 	"patio/tui/pane"
+	"patio/tui/panetest"
+	"patio/tui/style"
 )
 
 const somePlan = `{
@@ -49,12 +51,12 @@ func TestGolden(t *testing.T) {
 	for name, make := range map[string]func() *Pane{
 		"empty":   New,
 		"plan":    func() *Pane { return filled(t) },
-		"details": func() *Pane { p := filled(t); press(p, "j", "enter"); return p },
-		"section": func() *Pane { p := filled(t); press(p, "enter"); return p },
+		"details": func() *Pane { p := filled(t); panetest.Press(p, "j", "enter"); return p },
+		"section": func() *Pane { p := filled(t); panetest.Press(p, "enter"); return p },
 		"folded": func() *Pane {
 			p := filled(t)
 			for range sections(session(t, somePlan)) {
-				press(p, "space", "j")
+				panetest.Press(p, "space", "j")
 			}
 			return p
 		},
@@ -64,19 +66,17 @@ func TestGolden(t *testing.T) {
 			return p
 		},
 	} {
-		t.Run(name, func(t *testing.T) { golden(t, name, func() pane.Pane { return make() }) })
+		panetest.Golden(t, name, "", func(w, h int, s *style.Styles) string { return panetest.Draw(make(), w, h, s) })
 	}
-	t.Run("secret", func(t *testing.T) {
-		golden(t, "secret", func() pane.Pane {
-			p := filled(t)
-			for i, l := range p.rows {
-				if l.item >= 0 && p.sections[l.section].items[l.item].mode == "secret" {
-					p.table.SetCursor(i)
-				}
+	panetest.Golden(t, "secret", "", func(w, h int, s *style.Styles) string {
+		p := filled(t)
+		for i, l := range p.rows {
+			if l.item >= 0 && p.sections[l.section].items[l.item].mode == "secret" {
+				p.table.SetCursor(i)
 			}
-			press(p, "enter")
-			return p
-		})
+		}
+		panetest.Press(p, "enter")
+		return panetest.Draw(p, w, h, s)
 	})
 }
 
@@ -87,9 +87,9 @@ func TestNeverAValueOfASecret(t *testing.T) {
 
 func TestSections(t *testing.T) {
 	p := filled(t)
-	p.SetStyles(theme(t, "patio-dark"))
+	p.SetStyles(panetest.Styles(t, "patio-dark"))
 	p.SetSize(160, 60)
-	view := plain(p)
+	view := panetest.Plain(p.View())
 	for _, want := range []string{
 		"▾ Mounts  3", "/home/sandbox/agent ← /var/lib/patio/sessions/k3v9xq/agent", "read-write", "read-only", "▾ Left out  2", "not inside", "registry.npmjs.org", "set by flag",
 		"*.example.com", "may be a private address", "bad.example.com", "▾ Limits  4  ✗ 1", "✗ NOT KEPT: the cgroup controller", "no limit was asked for", "ANTHROPIC_API_KEY", "secret",
@@ -99,34 +99,34 @@ func TestSections(t *testing.T) {
 	require.Equal(t, 3, p.Count())
 	require.Zero(t, New().Count())
 	bare := New()
-	bare.SetStyles(theme(t, "patio-dark"))
+	bare.SetStyles(panetest.Styles(t, "patio-dark"))
 	bare.SetSize(160, 60)
 	bare.SetSession(session(t, `{"cwd":"/x","limits":{"memory":1073741824}}`))
-	require.Contains(t, plain(bare), "1.0 GiB")
-	require.Contains(t, plain(bare), "none: no host can be reached")
+	require.Contains(t, panetest.Plain(bare.View()), "1.0 GiB")
+	require.Contains(t, panetest.Plain(bare.View()), "none: no host can be reached")
 }
 
 func TestMoveFoldCopy(t *testing.T) {
 	p := filled(t)
-	p.SetStyles(theme(t, "patio-dark"))
+	p.SetStyles(panetest.Styles(t, "patio-dark"))
 	p.SetSize(60, 12)
-	keysAreOurs(t, p)
-	require.Nil(t, press(p, "y"), "a heading has nothing to copy")
-	require.Equal(t, pane.CopyMsg{Text: "/var/lib/patio/sessions/k3v9xq/agent", What: "it"}, press(p, "j", "j", "j", "y")())
-	press(p, "h")
+	panetest.OwnKeys(t, p)
+	require.Nil(t, panetest.Press(p, "y"), "a heading has nothing to copy")
+	require.Equal(t, pane.CopyMsg{Text: "/var/lib/patio/sessions/k3v9xq/agent", What: "it"}, panetest.Press(p, "j", "j", "j", "y")())
+	panetest.Press(p, "h")
 	require.Equal(t, 0, p.table.Cursor(), "folding moves to the heading")
-	require.Contains(t, plain(p), "▸ Mounts  3")
-	press(p, "h", "l", "l")
-	require.Contains(t, plain(p), "▾ Mounts  3")
-	press(p, "j", "enter")
+	require.Contains(t, panetest.Plain(p.View()), "▸ Mounts  3")
+	panetest.Press(p, "h", "l", "l")
+	require.Contains(t, panetest.Plain(p.View()), "▾ Mounts  3")
+	panetest.Press(p, "j", "enter")
 	require.True(t, p.Escapes())
-	keysAreOurs(t, p)
-	before := plain(p)
-	press(p, "j", "J", "pgdown", "G", "pgup", "g")
-	require.Equal(t, before, plain(p))
+	panetest.OwnKeys(t, p)
+	before := panetest.Plain(p.View())
+	panetest.Press(p, "j", "J", "pgdown", "G", "pgup", "g")
+	require.Equal(t, before, panetest.Plain(p.View()))
 	p.Update(tea.MouseWheelMsg{Button: tea.MouseWheelDown})
 	p.Update(tea.MouseWheelMsg{Button: tea.MouseWheelUp})
-	press(p, "K", "esc")
+	panetest.Press(p, "K", "esc")
 	require.False(t, p.Escapes())
 	p.Update(tea.MouseWheelMsg{Button: tea.MouseWheelDown})
 	require.Equal(t, 4, p.table.Cursor())
@@ -134,26 +134,26 @@ func TestMoveFoldCopy(t *testing.T) {
 	require.Equal(t, 0, p.table.Cursor())
 
 	p.SetSize(160, 46)
-	press(p, "enter")
+	panetest.Press(p, "enter")
 	p.Update(tea.MouseClickMsg{X: 150, Y: 6, Button: tea.MouseLeft})
 	require.Equal(t, 0, p.table.Cursor(), "a click on the details selects nothing")
-	press(p, "j")
+	panetest.Press(p, "j")
 	require.Equal(t, 1, p.table.Cursor(), "beside the details the keys move the list")
 	p.SetSize(80, 30)
-	clean(t, p.View(), 80, 30)
+	panetest.Screen(t, p.View(), 80, 30)
 	p.Update(tea.MouseClickMsg{X: 3, Y: 25, Button: tea.MouseLeft})
 	require.Equal(t, 1, p.table.Cursor())
 
 	empty := New()
 	require.Empty(t, empty.Keys())
-	require.Nil(t, press(empty, "enter", "space", "y", "j", "esc"))
+	require.Nil(t, panetest.Press(empty, "enter", "space", "y", "j", "esc"))
 	require.False(t, empty.details.Opened())
 }
 
 func TestTakesANewPlanOnly(t *testing.T) {
 	p := filled(t)
 	p.SetSize(80, 20)
-	press(p, "j", "j")
+	panetest.Press(p, "j", "j")
 	first := &p.sections[0]
 	p.SetSession(session(t, somePlan))
 	require.Same(t, first, &p.sections[0])
@@ -165,7 +165,7 @@ func TestTakesANewPlanOnly(t *testing.T) {
 }
 
 func TestHostile(t *testing.T) {
-	for _, text := range evil {
+	for _, text := range panetest.Hostile(panetest.Endless) {
 		s := session(t, somePlan)
 		l := &s.Plan
 		l.Mounts[0].Source, l.Mounts[0].Destination, l.Mounts[0].Reason = text, text+"x", text
@@ -178,14 +178,14 @@ func TestHostile(t *testing.T) {
 		l.Argv, l.Cwd, l.User, l.Platform, l.Notes = []string{text}, text, text, text, []string{text}
 		l.Image.Digest, l.Image.Path, l.Image.Pi, l.Image.Node = text, text, text, text
 		p := New()
-		p.SetStyles(theme(t, "patio-dark"))
+		p.SetStyles(panetest.Styles(t, "patio-dark"))
 		p.SetSession(s)
-		press(p, "enter")
+		panetest.Press(p, "enter")
 		for i := range p.rows {
 			p.table.SetCursor(i)
 			for _, size := range [][2]int{{60, 12}, {160, 46}} {
 				p.SetSize(size[0], size[1])
-				clean(t, p.View(), size[0], size[1])
+				panetest.Screen(t, p.View(), size[0], size[1])
 			}
 		}
 	}
@@ -193,13 +193,14 @@ func TestHostile(t *testing.T) {
 
 func TestSizes(t *testing.T) {
 	p := filled(t)
-	p.SetStyles(theme(t, "patio-light"))
-	sweep(t, p)
-	press(p, "j", "enter")
-	sweep(t, p)
+	p.SetStyles(panetest.Styles(t, "patio-light"))
+	panetest.EverySize(t, p)
+	p.SetSize(0, 0)
+	panetest.Press(p, "j", "enter")
+	panetest.EverySize(t, p)
 	empty := New()
-	empty.SetStyles(theme(t, "patio-light"))
-	sweep(t, empty)
+	empty.SetStyles(panetest.Styles(t, "patio-light"))
+	panetest.EverySize(t, empty)
 }
 
 func many(n int) api.Session {
@@ -212,19 +213,19 @@ func many(n int) api.Session {
 
 func BenchmarkView(b *testing.B) {
 	p := New()
-	p.SetStyles(theme(b, "patio-dark"))
+	p.SetStyles(panetest.Styles(b, "patio-dark"))
 	p.SetSize(160, 46)
 	p.SetSession(many(10_000))
-	press(p, "enter")
+	panetest.Press(p, "enter")
 	for b.Loop() {
-		press(p, "j")
+		panetest.Press(p, "j")
 		p.View()
 	}
 }
 
 func BenchmarkSameSession(b *testing.B) {
 	p, s, again := New(), many(10_000), many(10_000)
-	p.SetStyles(theme(b, "patio-dark"))
+	p.SetStyles(panetest.Styles(b, "patio-dark"))
 	p.SetSize(160, 46)
 	p.SetSession(s)
 	for b.Loop() {

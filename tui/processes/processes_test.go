@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,8 @@ import (
 	"patio/engine/journal"
 	"patio/sessions"
 	"patio/tui/pane"
+	"patio/tui/panetest"
+	"patio/tui/style"
 )
 
 // fakeHost answers with what a test sets, and counts.
@@ -58,7 +62,7 @@ type desk struct {
 }
 
 func newDesk(ps ...api.Process) *desk {
-	d := &desk{h: &fakeHost{processes: ps}, now: noon}
+	d := &desk{h: &fakeHost{processes: ps}, now: panetest.Noon}
 	d.Pane = New(d.h, func() time.Time { return d.now })
 	d.SetSession(api.Session{ID: "k3v9xq", Phase: api.PhaseReady})
 	return d
@@ -108,14 +112,18 @@ func TestGolden(t *testing.T) {
 			d.h.err = errors.New("list processes: timeout")
 			return d.poll()
 		},
-		"tree":    func() *desk { return newDesk(build...).poll() },
-		"folded":  func() *desk { d := newDesk(build...).poll(); press(d, "j", "j", "space"); return d },
-		"by-cpu":  func() *desk { d := newDesk(build...).poll(); press(d, "o"); return d },
-		"filter":  func() *desk { d := newDesk(build...).poll(); press(d, "/", "w", "o", "r", "k", "e", "r"); return d },
-		"details": func() *desk { d := newDesk(build...).poll(); press(d, "j", "j", "j", "enter"); return d },
+		"tree":   func() *desk { return newDesk(build...).poll() },
+		"folded": func() *desk { d := newDesk(build...).poll(); panetest.Press(d, "j", "j", "space"); return d },
+		"by-cpu": func() *desk { d := newDesk(build...).poll(); panetest.Press(d, "o"); return d },
+		"filter": func() *desk {
+			d := newDesk(build...).poll()
+			panetest.Press(d, "/", "w", "o", "r", "k", "e", "r")
+			return d
+		},
+		"details": func() *desk { d := newDesk(build...).poll(); panetest.Press(d, "j", "j", "j", "enter"); return d },
 		"one":     func() *desk { return newDesk(build[:1]...).poll() },
 	} {
-		t.Run(name, func(t *testing.T) { golden(t, name, func() pane.Pane { return make().Pane }) })
+		panetest.Golden(t, name, "", func(w, h int, s *style.Styles) string { return panetest.Draw(make().Pane, w, h, s) })
 	}
 }
 
@@ -190,40 +198,40 @@ func TestTree(t *testing.T) {
 
 func TestFoldSortFilter(t *testing.T) {
 	d := newDesk(build...).poll()
-	d.SetStyles(theme(t, "patio-dark"))
+	d.SetStyles(panetest.Styles(t, "patio-dark"))
 	d.SetSize(80, 20)
-	press(d, "j", "h")
+	panetest.Press(d, "j", "h")
 	require.Len(t, d.rows, 3)
-	require.Contains(t, plain(d), "▸ +4 /bin/bash")
-	press(d, "h")
+	require.Contains(t, panetest.Plain(d.View()), "▸ +4 /bin/bash")
+	panetest.Press(d, "h")
 	require.Equal(t, 1, d.selected().PID, "left of what is folded is its parent")
-	press(d, "j", "l")
+	panetest.Press(d, "j", "l")
 	require.Len(t, d.rows, 7)
-	press(d, "space", "space", "left", "right")
+	panetest.Press(d, "space", "space", "left", "right")
 	require.Len(t, d.rows, 7)
-	press(d, "o")
+	panetest.Press(d, "o")
 	require.Equal(t, []string{"55", "56", "57", "41", "1", "40", "60"}, commands(d.rows))
 	require.Equal(t, 40, d.selected().PID, "the cursor stays on its process")
-	press(d, "h", "l", "space")
+	panetest.Press(d, "h", "l", "space")
 	require.Len(t, d.rows, 7, "there is nothing to fold without a tree")
-	press(d, "o")
+	panetest.Press(d, "o")
 	require.Equal(t, "55", commands(d.rows)[0])
-	require.Contains(t, plain(d), "[by memory]")
-	press(d, "o", "/", "W", "o", "r", "k", "e", "r")
+	require.Contains(t, panetest.Plain(d.View()), "[by memory]")
+	panetest.Press(d, "o", "/", "W", "o", "r", "k", "e", "r")
 	require.True(t, d.Typing())
 	require.Equal(t, 9, d.Cursor().X)
-	require.Contains(t, plain(d), "2 of 7", "parents are shown, and don't count")
+	require.Contains(t, panetest.Plain(d.View()), "2 of 7", "parents are shown, and don't count")
 	require.Len(t, d.rows, 6)
-	press(d, "enter", "o")
+	panetest.Press(d, "enter", "o")
 	require.Len(t, d.rows, 2)
 	require.True(t, d.Escapes())
-	press(d, "esc")
+	panetest.Press(d, "esc")
 	require.Len(t, d.rows, 7)
 	require.False(t, d.Escapes())
-	press(d, "/", "5", "5", "esc")
+	panetest.Press(d, "/", "5", "5", "esc")
 	require.False(t, d.Typing())
 
-	press(d, "o", "o", "g", "j", "space")
+	panetest.Press(d, "o", "o", "g", "j", "space")
 	d.h.processes = build[:1]
 	d.poll()
 	require.Empty(t, d.folded, "what is gone isn't remembered")
@@ -231,8 +239,8 @@ func TestFoldSortFilter(t *testing.T) {
 
 func TestKill(t *testing.T) {
 	d := newDesk(build...).poll()
-	press(d, "G")
-	ask, ok := press(d, "K")().(pane.ConfirmMsg)
+	panetest.Press(d, "G")
+	ask, ok := panetest.Press(d, "K")().(pane.ConfirmMsg)
 	require.True(t, ok)
 	require.Equal(t, "Send TERM to process 60 (sleep 600)?", ask.Question)
 	require.Empty(t, d.h.killed, "not before a yes")
@@ -243,12 +251,12 @@ func TestKill(t *testing.T) {
 	require.Nil(t, other.Update(sent))
 	require.NotNil(t, d.beat(), "what runs is asked at once")
 	d.asked = time.Time{}
-	d.SetStyles(theme(t, "patio-dark"))
+	d.SetStyles(panetest.Styles(t, "patio-dark"))
 	d.SetSize(80, 20)
-	require.Contains(t, plain(d), "(asked to end) sleep 600")
-	keysAreOurs(t, d)
+	require.Contains(t, panetest.Plain(d.View()), "(asked to end) sleep 600")
+	panetest.OwnKeys(t, d)
 
-	ask, ok = press(d, "K")().(pane.ConfirmMsg)
+	ask, ok = panetest.Press(d, "K")().(pane.ConfirmMsg)
 	require.True(t, ok)
 	require.Contains(t, ask.Question, "Send KILL")
 	require.Contains(t, ask.Lost, "lost")
@@ -258,27 +266,27 @@ func TestKill(t *testing.T) {
 	d.h.processes = append([]api.Process{}, build...)
 	d.h.processes[6].Command = "another program"
 	d.poll()
-	ask, ok = press(d, "K")().(pane.ConfirmMsg)
+	ask, ok = panetest.Press(d, "K")().(pane.ConfirmMsg)
 	require.True(t, ok)
 	require.Contains(t, ask.Question, "Send TERM", "another one that got the pid")
-	press(d, "g")
-	ask, ok = press(d, "K")().(pane.ConfirmMsg)
+	panetest.Press(d, "g")
+	ask, ok = panetest.Press(d, "K")().(pane.ConfirmMsg)
 	require.True(t, ok)
 	require.Contains(t, ask.Lost, "the session ends with it")
-	require.Equal(t, pane.CopyMsg{Text: "pi", What: "the command line"}, press(d, "y")())
+	require.Equal(t, pane.CopyMsg{Text: "pi", What: "the command line"}, panetest.Press(d, "y")())
 }
 
 func TestKeysAndMouse(t *testing.T) {
 	d := newDesk(build...)
 	require.Empty(t, d.Keys())
-	require.Nil(t, press(d, "/", "K", "y", "enter", "space", "h"))
+	require.Nil(t, panetest.Press(d, "/", "K", "y", "enter", "space", "h"))
 	require.False(t, d.Typing(), "there is nothing to filter")
 	d.poll()
-	d.SetStyles(theme(t, "patio-dark"))
+	d.SetStyles(panetest.Styles(t, "patio-dark"))
 	d.SetSize(80, 20)
 	for _, k := range []string{"j", "enter", "esc", "space", "o", "/", "n", "enter", "esc"} {
-		press(d, k)
-		keysAreOurs(t, d)
+		panetest.Press(d, k)
+		panetest.OwnKeys(t, d)
 	}
 	d.Update(tea.MouseClickMsg{X: 4, Y: 2, Button: tea.MouseLeft})
 	require.Equal(t, 0, d.table.Cursor())
@@ -289,60 +297,62 @@ func TestKeysAndMouse(t *testing.T) {
 
 func TestSaysThatTheListIsOld(t *testing.T) {
 	d := newDesk(build...).poll()
-	d.SetStyles(theme(t, "patio-dark"))
+	d.SetStyles(panetest.Styles(t, "patio-dark"))
 	d.SetSize(80, 20)
 	d.now = d.now.Add(20 * time.Second)
-	require.Contains(t, plain(d), "as of 20s ago")
+	require.Contains(t, panetest.Plain(d.View()), "as of 20s ago")
 }
 
 func TestHostile(t *testing.T) {
+	texts := slices.Sorted(maps.Values(panetest.Hostile(panetest.Endless)))
 	var ps []api.Process
-	for i, text := range evil {
+	for i, text := range texts {
 		ps = append(ps, api.Process{PID: i + 1, PPID: i, Command: text, CPUPercent: math.NaN(), RSS: -5, Elapsed: -1})
 	}
 	ps = append(ps, api.Process{PID: math.MaxInt, PPID: math.MinInt, UID: math.MinInt, CPUPercent: 1e300, RSS: math.MaxInt64, Elapsed: math.MaxInt64})
 	d := newDesk(ps...).poll()
-	d.SetStyles(theme(t, "patio-dark"))
-	press(d, "enter")
+	d.SetStyles(panetest.Styles(t, "patio-dark"))
+	panetest.Press(d, "enter")
 	for range 3 {
-		press(d, "g")
+		panetest.Press(d, "g")
 		for range ps {
-			press(d, "j")
+			panetest.Press(d, "j")
 			for _, size := range [][2]int{{60, 12}, {80, 30}, {160, 46}} {
 				d.SetSize(size[0], size[1])
-				clean(t, d.View(), size[0], size[1])
+				panetest.Screen(t, d.View(), size[0], size[1])
 			}
-			press(d, "K")
+			panetest.Press(d, "K")
 		}
-		press(d, "o")
+		panetest.Press(d, "o")
 	}
-	press(d, "esc", "/")
-	for _, text := range evil {
+	panetest.Press(d, "esc")
+	for _, text := range texts {
+		panetest.Press(d, "esc", "/")
 		d.Update(tea.PasteMsg{Content: text})
-		clean(t, d.View(), 160, 46)
+		panetest.Screen(t, d.View(), 160, 46)
 	}
-	for _, text := range evil {
+	for _, text := range texts {
 		e := newDesk()
-		e.SetStyles(theme(t, "patio-dark"))
+		e.SetStyles(panetest.Styles(t, "patio-dark"))
 		e.SetSize(60, 12)
 		e.h.err = errors.New(text)
 		e.poll()
-		clean(t, e.View(), 60, 12)
+		panetest.Screen(t, e.View(), 60, 12)
 		e.take(build)
-		clean(t, e.View(), 60, 12)
+		panetest.Screen(t, e.View(), 60, 12)
 	}
 }
 
 func TestSizes(t *testing.T) {
 	for _, keys := range [][]string{{}, {"enter"}, {"/", "n"}} {
 		d := newDesk(build...).poll()
-		d.SetStyles(theme(t, "patio-light"))
-		press(d, keys...)
-		sweep(t, d)
+		d.SetStyles(panetest.Styles(t, "patio-light"))
+		panetest.Press(d, keys...)
+		panetest.EverySize(t, d)
 	}
 	d := newDesk()
-	d.SetStyles(theme(t, "patio-light"))
-	sweep(t, d)
+	d.SetStyles(panetest.Styles(t, "patio-light"))
+	panetest.EverySize(t, d)
 }
 
 func BenchmarkListed(b *testing.B) {
@@ -353,7 +363,7 @@ func BenchmarkListed(b *testing.B) {
 	for o := range orders {
 		b.Run(strings.ReplaceAll(o.String(), " ", "-"), func(b *testing.B) {
 			d := newDesk(ps...).poll()
-			d.SetStyles(theme(b, "patio-dark"))
+			d.SetStyles(panetest.Styles(b, "patio-dark"))
 			d.SetSize(160, 46)
 			d.order = o
 			for b.Loop() {
@@ -370,11 +380,11 @@ func BenchmarkView(b *testing.B) {
 		ps = append(ps, api.Process{PID: i + 1, PPID: i / 3, Command: fmt.Sprintf("node worker %d", i)})
 	}
 	d := newDesk(ps...).poll()
-	d.SetStyles(theme(b, "patio-dark"))
+	d.SetStyles(panetest.Styles(b, "patio-dark"))
 	d.SetSize(160, 46)
-	press(d, "enter")
+	panetest.Press(d, "enter")
 	for b.Loop() {
-		press(d, "j")
+		panetest.Press(d, "j")
 		d.View()
 	}
 }

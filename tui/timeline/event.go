@@ -11,6 +11,7 @@ import (
 
 	"patio/engine/api"
 	"patio/engine/journal"
+	"patio/tui/figure"
 )
 
 // kind is what an event is about, and the lane that it is drawn in.
@@ -197,7 +198,7 @@ func (t *Timeline) egress(r journal.Record, at int64) {
 	}
 	switch {
 	case e.Kind == api.EgressEnd:
-		outcome := fmt.Sprintf("%s in, %s out", size(e.BytesIn), size(e.BytesOut))
+		outcome := fmt.Sprintf("%s in, %s out", figure.Bytes(e.BytesIn), figure.Bytes(e.BytesOut))
 		if was := t.finish(runConnection+e.ID, r.Seq, at); was != nil {
 			was.outcome = outcome
 			return
@@ -362,17 +363,6 @@ func (t *Timeline) finish(id string, seq uint64, at int64) *event {
 	t.busy[e.kind][e.row]--
 	e.end, e.endSeq = max(at, e.begin, 1), seq
 	return e
-}
-
-// size is a number of bytes for a person.
-func size(n int64) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprintf("%d B", n)
-	case n < 1000<<10:
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	}
-	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }
 
 // took is a duration in at most eight columns.

@@ -2,25 +2,20 @@ package timeline
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/require"
 
 	"patio/engine/api"
 	"patio/engine/journal"
 	"patio/themes"
 	"patio/tui/pane"
+	"patio/tui/panetest"
 	"patio/tui/style"
 )
 
@@ -31,42 +26,14 @@ var (
 	_ pane.Ticker   = (*Timeline)(nil)
 )
 
-var update = flag.Bool("update", false, "rewrite golden files")
-
 var start = time.Date(2026, 12, 7, 12, 0, 0, 0, time.UTC)
 
 func now() time.Time { return start.Add(time.Minute) }
 
-func palette(t testing.TB, name string) *style.Styles {
-	t.Helper()
-	all, err := themes.All("")
-	require.NoError(t, err)
-	for _, p := range all {
-		if p.Name == name {
-			return style.New(p)
-		}
-	}
-	t.Fatalf("no theme %s", name)
-	return nil
-}
-
-func tour(t testing.TB) []journal.Record {
-	t.Helper()
-	b, err := os.ReadFile("testdata/tour.journal.jsonl")
-	require.NoError(t, err)
-	var all []journal.Record
-	for l := range strings.Lines(string(b)) {
-		r, err := journal.Decode([]byte(strings.TrimSuffix(l, "\n")))
-		require.NoError(t, err)
-		all = append(all, r)
-	}
-	return all
-}
-
 func newTimeline(t testing.TB, records []journal.Record, width, height int) *Timeline {
 	t.Helper()
 	tl := New(now)
-	tl.SetStyles(palette(t, themes.DefaultDark))
+	tl.SetStyles(panetest.Styles(t, themes.DefaultDark))
 	tl.SetSize(width, height)
 	tl.SetSession(api.Session{ID: "tour", Phase: api.PhaseReady})
 	tl.Apply(records)
@@ -82,41 +49,12 @@ func rpc(seq, ms int, line string) journal.Record {
 	return record(seq, ms, api.RecordRPC, `{"direction":"from_pi","line":`+line+`}`)
 }
 
-func keyOf(k string) tea.KeyPressMsg {
-	if k == "enter" {
-		return tea.KeyPressMsg{Code: tea.KeyEnter}
-	}
-	r, _ := utf8.DecodeRuneInString(k)
-	return tea.KeyPressMsg{Code: r, Text: k}
-}
-
 func press(t *Timeline, keys ...string) tea.Msg {
-	var cmd tea.Cmd
-	for _, k := range keys {
-		cmd = t.Update(keyOf(k))
-	}
+	cmd := panetest.Press(t, keys...)
 	if cmd == nil {
 		return nil
 	}
 	return cmd()
-}
-
-var sgr = regexp.MustCompile("\x1b\\[[0-9;:]*m")
-
-func plain(t *Timeline) string { return sgr.ReplaceAllString(t.View(), "") }
-
-func checkView(t testing.TB, view string, width, height int) {
-	t.Helper()
-	lines := strings.Split(view, "\n")
-	require.Len(t, lines, height)
-	for i, line := range lines {
-		plain := sgr.ReplaceAllString(line, "")
-		require.True(t, utf8.ValidString(plain), "line %d: %q", i, plain)
-		require.Equal(t, width, ansi.StringWidth(plain), "line %d: %q", i, plain)
-		for _, r := range plain {
-			require.False(t, unicode.IsControl(r) || unicode.Is(unicode.Cf, r), "line %d: %q", i, plain)
-		}
-	}
 }
 
 // rows are the list's cells, joined.
@@ -135,7 +73,7 @@ func rows(t *Timeline) []string {
 }
 
 func TestGolden(t *testing.T) {
-	records := tour(t)
+	records := panetest.Records(t, "testdata/tour.journal.jsonl")
 	cases := map[string]func(*Timeline){
 		"empty": nil,
 		"tour":  func(tl *Timeline) { press(tl, "G", "k", "k", "k", "k", "k", "k", "k", "k") },
@@ -144,40 +82,20 @@ func TestGolden(t *testing.T) {
 		"live":  nil,
 	}
 	for name, prepare := range cases {
-		for _, size := range [][2]int{{60, 12}, {80, 20}, {160, 46}} {
-			for _, theme := range []string{themes.DefaultDark, themes.DefaultLight} {
-				id := fmt.Sprintf("%s-%dx%d-%s", name, size[0], size[1], theme)
-				t.Run(id, func(t *testing.T) {
-					tl := New(now)
-					tl.SetStyles(palette(t, theme))
-					tl.SetSize(size[0], size[1])
-					if prepare != nil {
-						tl.Apply(records)
-						prepare(tl)
-					}
-					if name == "live" {
-						tl.Apply(live())
-					}
-					view := tl.View()
-					checkView(t, view, size[0], size[1])
-					golden(t, id, view)
-				})
+		panetest.Golden(t, name, "\n", func(w, h int, s *style.Styles) string {
+			tl := New(now)
+			tl.SetStyles(s)
+			tl.SetSize(w, h)
+			if prepare != nil {
+				tl.Apply(records)
+				prepare(tl)
 			}
-		}
+			if name == "live" {
+				tl.Apply(live())
+			}
+			return tl.View()
+		})
 	}
-}
-
-func golden(t *testing.T, id, view string) {
-	t.Helper()
-	file := filepath.Join("testdata", "golden", id+".txt")
-	if *update {
-		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-		require.NoError(t, os.WriteFile(file, []byte(view+"\n"), 0o644))
-		return
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err, "make golden writes it")
-	require.Equal(t, string(want), view+"\n")
 }
 
 // live is a session in which much goes on at the same time.
@@ -254,7 +172,7 @@ func TestEvents(t *testing.T) {
 }
 
 func TestTour(t *testing.T) {
-	tl := newTimeline(t, tour(t), 120, 40)
+	tl := newTimeline(t, panetest.Records(t, "testdata/tour.journal.jsonl"), 120, 40)
 	text := strings.Join(rows(tl), "\n")
 	require.Contains(t, text, "❯ prompt | Have a look around")
 	require.Contains(t, text, "turn 8: ")
@@ -312,7 +230,7 @@ func TestFocus(t *testing.T) {
 func TestAxis(t *testing.T) {
 	tl := newTimeline(t, live(), 120, 30)
 	tl.Update(pane.FocusMsg{From: "Chat", ToolCall: "t1"})
-	lines := strings.Split(plain(tl), "\n")
+	lines := strings.Split(panetest.Plain(tl.View()), "\n")
 	require.Contains(t, lines[0], "✓c tools 3")
 	require.Contains(t, lines[1], "turns")
 	require.Contains(t, lines[1], "╺━")
@@ -321,7 +239,7 @@ func TestAxis(t *testing.T) {
 	require.Contains(t, lines[3], "━✗")
 	require.Contains(t, lines[4], "network")
 	require.Contains(t, lines[4], "✗")
-	require.Contains(t, plain(tl), "processes and files appear here when the sandbox's trace is on")
+	require.Contains(t, panetest.Plain(tl.View()), "processes and files appear here when the sandbox's trace is on")
 	ruler := lines[9]
 	require.Contains(t, ruler, "┴12:00:20")
 	// To scale: 20 s are a third of the minute and its margin.
@@ -362,12 +280,12 @@ func TestZoomAndPan(t *testing.T) {
 	require.Zero(t, tl.span)
 	for range 40 {
 		press(tl, "+")
-		checkView(t, tl.View(), 120, 30)
+		panetest.Screen(t, tl.View(), 120, 30)
 	}
 	require.Equal(t, int64(minSpan), tl.span)
 	for range 40 {
 		press(tl, "-")
-		checkView(t, tl.View(), 120, 30)
+		panetest.Screen(t, tl.View(), 120, 30)
 	}
 	require.Zero(t, tl.span)
 	press(tl, "+", "g")
@@ -384,12 +302,12 @@ func TestChips(t *testing.T) {
 	press(tl, "u")
 	require.Equal(t, all-4, tl.Len())
 	require.Contains(t, rows(tl)[tl.table.Cursor()], "registry")
-	require.Contains(t, plain(tl), "·u turns 4")
+	require.Contains(t, panetest.Plain(tl.View()), "·u turns 4")
 	tl.Apply([]journal.Record{rpc(60, 55000, `{"type":"compaction_start"}`)})
 	require.Equal(t, all-4, tl.Len())
 	press(tl, "c", "o", "p", "i")
 	require.Zero(t, tl.Len())
-	require.Contains(t, plain(tl), "kinds that are hidden")
+	require.Contains(t, panetest.Plain(tl.View()), "kinds that are hidden")
 	require.Nil(t, press(tl, "enter"))
 	require.Nil(t, press(tl, "y"))
 	press(tl, "u", "c", "o", "p", "i")
@@ -439,31 +357,21 @@ func TestMemoryIsBounded(t *testing.T) {
 	require.Positive(t, tl.dropped)
 	require.Equal(t, len(tl.events), tl.Len())
 	require.Equal(t, len(tl.events), tl.counts[kindTool])
-	checkView(t, tl.View(), 120, 30)
-	require.Contains(t, plain(tl), "older were dropped")
+	panetest.Screen(t, tl.View(), 120, 30)
+	require.Contains(t, panetest.Plain(tl.View()), "older were dropped")
 	press(tl, "g")
 	require.Equal(t, tl.dropped, tl.shown[tl.table.Cursor()])
 	at := tl.selected().seq
 	for tl.dropped == tl.shown[tl.table.Cursor()] && len(tl.events) > maxEvents+1 {
 		tl.add(event{kind: kindState, point: true, begin: 1})
 	}
-	checkView(t, tl.View(), 120, 30)
+	panetest.Screen(t, tl.View(), 120, 30)
 	require.GreaterOrEqual(t, tl.selected().seq, at)
 }
 
-var hostile = []string{
-	"\x1b[31m\x1b]52;c;aGk=\x07\x1bP\x9b0m\x9d8;;x\x9c",
-	"\u202edlrow\u2066\u200b\u200d\ufeff\u00ad",
-	"e" + strings.Repeat("\u0301", 300),
-	"\xff\xfe\xc3\x28",
-	"\U000e0041\ufe0f\u115f\x00\x08",
-	"漢字👩‍👩‍👧‍👦 שלום " + strings.Repeat("漢", 100),
-	strings.Repeat("x", 10<<20),
-}
-
 func TestHostile(t *testing.T) {
-	for i, h := range hostile {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
+	for name, h := range panetest.Hostile(panetest.Endless) {
+		t.Run(name, func(t *testing.T) {
 			quoted, err := json.Marshal(h)
 			require.NoError(t, err)
 			var records []journal.Record
@@ -481,7 +389,7 @@ func TestHostile(t *testing.T) {
 				require.Greater(t, tl.Len(), 10)
 				press(tl, "g")
 				for range tl.Len() {
-					checkView(t, tl.View(), width, 24)
+					panetest.Screen(t, tl.View(), width, 24)
 					press(tl, "j")
 				}
 			}
@@ -490,18 +398,16 @@ func TestHostile(t *testing.T) {
 }
 
 func TestSizes(t *testing.T) {
-	for name, records := range map[string][]journal.Record{"live": live(), "tour": tour(t), "none": nil} {
+	for name, records := range map[string][]journal.Record{"live": live(), "tour": panetest.Records(t, "testdata/tour.journal.jsonl"), "none": nil} {
 		t.Run(name, func(t *testing.T) {
 			tl := newTimeline(t, records, 80, 20)
-			for w := 20; w <= 200; w += 12 {
-				for h := 4; h <= 60; h += 4 {
-					tl.SetSize(w, h)
-					checkView(t, tl.View(), w, h)
-				}
+			for w, h := range panetest.Sizes(12, 4) {
+				tl.SetSize(w, h)
+				panetest.Screen(t, tl.View(), w, h)
 			}
 			for h := 1; h < 4; h++ {
 				tl.SetSize(20, h)
-				checkView(t, tl.View(), 20, h)
+				panetest.Screen(t, tl.View(), 20, h)
 			}
 			tl.SetSize(0, 0)
 			require.Empty(t, tl.View())
@@ -511,32 +417,20 @@ func TestSizes(t *testing.T) {
 
 func TestEmptyStates(t *testing.T) {
 	tl := newTimeline(t, nil, 80, 20)
-	require.Contains(t, plain(tl), "Nothing has happened yet")
+	require.Contains(t, panetest.Plain(tl.View()), "Nothing has happened yet")
 	press(tl, "+", "-", "h", "l", "w", "f", "enter", "y", "j", "k")
-	checkView(t, tl.View(), 80, 20)
+	panetest.Screen(t, tl.View(), 80, 20)
 	tl.SetSession(api.Session{Phase: api.PhaseEnded})
-	require.Contains(t, plain(tl), "ended before anything happened")
+	require.Contains(t, panetest.Plain(tl.View()), "ended before anything happened")
 	tl.Tick()
 }
 
 func TestNoKeyOfTheRoots(t *testing.T) {
-	reserved := map[string]bool{}
-	for _, k := range strings.Fields("ctrl+c ctrl+p : ? q [ ] tab shift+tab 1 2 3 4 5 6 7 8 9 0 t m n N D I x s a ctrl+d ctrl+]") {
-		reserved[k] = true
-	}
 	tl := newTimeline(t, live(), 80, 20)
 	press(tl, "g", "+")
-	seen := map[string]string{}
-	for _, b := range tl.Keys() {
-		require.NotEmpty(t, b.Help().Desc)
-		for _, k := range b.Keys() {
-			require.False(t, reserved[k], "%s is the root's", k)
-			require.Empty(t, seen[k], "%s is two things", k)
-			seen[k] = b.Help().Desc
-		}
-	}
-	require.Contains(t, seen, "f")
-	require.Contains(t, seen, "w")
+	does := panetest.OwnKeys(t, tl)
+	require.Contains(t, does, "f")
+	require.Contains(t, does, "w")
 }
 
 func TestTimesFarApart(t *testing.T) {
@@ -546,14 +440,14 @@ func TestTimesFarApart(t *testing.T) {
 		{Seq: 3, Type: "state", Time: time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC), Data: json.RawMessage(`{"phase":"ended"}`)},
 	}, 80, 20)
 	for range 60 {
-		checkView(t, tl.View(), 80, 20)
+		panetest.Screen(t, tl.View(), 80, 20)
 		press(tl, "+", "k")
 	}
 }
 
 func BenchmarkView50k(b *testing.B) {
 	tl := New(now)
-	tl.SetStyles(palette(b, themes.DefaultDark))
+	tl.SetStyles(panetest.Styles(b, themes.DefaultDark))
 	tl.SetSize(160, 46)
 	var batch []journal.Record
 	for i := range maxEvents {
@@ -562,14 +456,14 @@ func BenchmarkView50k(b *testing.B) {
 	}
 	tl.Apply(batch)
 	for b.Loop() {
-		tl.Update(keyOf("k"))
+		tl.Update(panetest.Key("k"))
 		_ = tl.View()
 	}
 }
 
 func BenchmarkApply1000Deltas(b *testing.B) {
 	tl := New(now)
-	tl.SetStyles(palette(b, themes.DefaultDark))
+	tl.SetStyles(panetest.Styles(b, themes.DefaultDark))
 	tl.SetSize(160, 46)
 	var batch []journal.Record
 	for i := range 1000 {

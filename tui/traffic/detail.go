@@ -12,6 +12,7 @@ import (
 
 	"patio/engine/api"
 	"patio/engine/journal"
+	"patio/tui/figure"
 	"patio/tui/jsontree"
 	"patio/tui/pane"
 )
@@ -128,7 +129,7 @@ func (t *Traffic) copy() tea.Cmd {
 	e := t.list.entries[i]
 	if e.kind == folded || e.kind == opened {
 		if e.size > maxCopy {
-			return pane.Notice(pane.Warning, fmt.Sprintf("%s are too much for the clipboard: e exports what is shown", size(int64(e.size))))
+			return pane.Notice(pane.Warning, fmt.Sprintf("%s are too much for the clipboard: e exports what is shown", figure.Bytes(int64(e.size))))
 		}
 		write := t.lines(t.filter, max(int(e.first), t.index.first), int(e.last)+1, func(w io.Writer, r journal.Record) error {
 			_, err := w.Write(append(bytes.TrimSpace(content(r)), '\n'))

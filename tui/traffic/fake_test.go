@@ -2,29 +2,19 @@ package traffic
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/ansi"
-	"github.com/stretchr/testify/require"
 
 	"patio/engine/api"
 	"patio/engine/journal"
 	"patio/themes"
 	"patio/tui/pane"
-	"patio/tui/style"
+	"patio/tui/panetest"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 // fakeHost reads records from memory. What a test doesn't use isn't implemented.
 type fakeHost struct {
@@ -54,41 +44,15 @@ func (h *fakeHost) Records(since uint64, limit int, types []string, done func([]
 
 func now() time.Time { return time.Date(2026, 12, 7, 12, 0, 0, 0, time.UTC) }
 
-func tour(t testing.TB) []journal.Record {
-	t.Helper()
-	b, err := os.ReadFile("testdata/tour.journal.jsonl")
-	require.NoError(t, err)
-	var all []journal.Record
-	for l := range strings.Lines(string(b)) {
-		r, err := journal.Decode([]byte(strings.TrimSuffix(l, "\n")))
-		require.NoError(t, err)
-		all = append(all, r)
-	}
-	return all
-}
-
 func newTraffic(t testing.TB, records []journal.Record, width, height int) (*Traffic, *fakeHost) {
 	t.Helper()
 	h := &fakeHost{records: records}
 	tr := New(h, now)
-	tr.SetStyles(palette(t, themes.DefaultDark))
+	tr.SetStyles(panetest.Styles(t, themes.DefaultDark))
 	tr.SetSize(width, height)
 	tr.SetSession(api.Session{ID: "tour"})
 	tr.Apply(records)
 	return tr, h
-}
-
-func palette(t testing.TB, name string) *style.Styles {
-	t.Helper()
-	all, err := themes.All("")
-	require.NoError(t, err)
-	for _, p := range all {
-		if p.Name == name {
-			return style.New(p)
-		}
-	}
-	t.Fatalf("no theme %s", name)
-	return nil
 }
 
 // rpc is a record of a line of Pi's.
@@ -135,7 +99,7 @@ func run(t *Traffic, cmd tea.Cmd) []tea.Msg {
 func press(t *Traffic, keys ...string) []tea.Msg {
 	var out []tea.Msg
 	for _, k := range keys {
-		out = append(out, run(t, t.Update(keyOf(k)))...)
+		out = append(out, run(t, t.Update(panetest.Key(k)))...)
 	}
 	return out
 }
@@ -146,25 +110,6 @@ func write(t *Traffic, text string) {
 	}
 }
 
-func keyOf(k string) tea.KeyPressMsg {
-	switch k {
-	case "enter":
-		return tea.KeyPressMsg{Code: tea.KeyEnter}
-	case "esc":
-		return tea.KeyPressMsg{Code: tea.KeyEscape}
-	case "space":
-		return tea.KeyPressMsg{Code: tea.KeySpace, Text: " "}
-	case "backspace":
-		return tea.KeyPressMsg{Code: tea.KeyBackspace}
-	}
-	r, _ := utf8.DecodeRuneInString(k)
-	return tea.KeyPressMsg{Code: r, Text: k}
-}
-
-var sgr = regexp.MustCompile("\x1b\\[[0-9;:]*m")
-
-func plain(t *Traffic) string { return sgr.ReplaceAllString(t.View(), "") }
-
 // shown is the rows of the list, by type.
 func shown(t *Traffic) []string {
 	var all []string
@@ -172,32 +117,4 @@ func shown(t *Traffic) []string {
 		all = append(all, strings.TrimSpace(t.Row(i)[2].Text))
 	}
 	return all
-}
-
-// checkView requires exactly width by height columns, and no byte that isn't ours.
-func checkView(t testing.TB, view string, width, height int) {
-	t.Helper()
-	lines := strings.Split(view, "\n")
-	require.Len(t, lines, height)
-	for i, line := range lines {
-		plain := sgr.ReplaceAllString(line, "")
-		require.True(t, utf8.ValidString(plain), "line %d: %q", i, plain)
-		require.Equal(t, width, ansi.StringWidth(plain), "line %d: %q", i, plain)
-		for _, r := range plain {
-			require.False(t, unicode.IsControl(r) || unicode.Is(unicode.Cf, r), "line %d: %q", i, plain)
-		}
-	}
-}
-
-func golden(t *testing.T, id, view string) {
-	t.Helper()
-	file := filepath.Join("testdata", "golden", id+".txt")
-	if *update {
-		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-		require.NoError(t, os.WriteFile(file, []byte(view+"\n"), 0o644))
-		return
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err, "make golden writes it")
-	require.Equal(t, string(want), view+"\n")
 }

@@ -11,6 +11,7 @@ import (
 
 	"patio/engine/api"
 	"patio/engine/journal"
+	"patio/tui/figure"
 )
 
 // maxHead is how much of a line its summary is made of. What tells lines apart stands at
@@ -63,7 +64,7 @@ func describe(r journal.Record) described {
 	case api.RecordStats:
 		d.class = classStats
 		d.summary = fmt.Sprintf("CPU %.0f%%, memory %s, %d processes", gjson.GetBytes(head, "cpu_percent").Float(),
-			size(gjson.GetBytes(head, "memory_bytes").Int()), gjson.GetBytes(head, "pids").Int())
+			figure.Bytes(gjson.GetBytes(head, "memory_bytes").Int()), gjson.GetBytes(head, "pids").Int())
 	case api.RecordState:
 		d.class = classState
 		phase := get("phase")
@@ -255,17 +256,4 @@ func cut(s string, n int) string {
 		s = s[:len(s)-1]
 	}
 	return s + "…"
-}
-
-// size is a number of bytes for a person.
-func size(n int64) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprintf("%d B", n)
-	case n < 1000<<10:
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	case n < 1000<<20:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-	}
-	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
 }

@@ -16,7 +16,10 @@ import (
 	"patio/engine/api"
 	"patio/engine/journal"
 	"patio/themes"
+	"patio/tui/figure"
 	"patio/tui/pane"
+	"patio/tui/panetest"
+	"patio/tui/style"
 )
 
 var (
@@ -29,7 +32,7 @@ var (
 )
 
 func TestGolden(t *testing.T) {
-	records := tour(t)
+	records := panetest.Records(t, "testdata/tour.journal.jsonl")
 	cases := map[string]func(*Traffic){
 		"empty":   nil,
 		"list":    func(tr *Traffic) { press(tr, "G", "k", "k", "k") },
@@ -40,23 +43,16 @@ func TestGolden(t *testing.T) {
 		"nothing": func(tr *Traffic) { press(tr, "/"); write(tr, "nothing says this"); press(tr, "enter") },
 	}
 	for name, prepare := range cases {
-		for _, size := range [][2]int{{60, 12}, {80, 20}, {160, 46}} {
-			for _, theme := range []string{themes.DefaultDark, themes.DefaultLight} {
-				id := fmt.Sprintf("%s-%dx%d-%s", name, size[0], size[1], theme)
-				t.Run(id, func(t *testing.T) {
-					tr := New(&fakeHost{records: records}, now)
-					tr.SetStyles(palette(t, theme))
-					tr.SetSize(size[0], size[1])
-					if prepare != nil {
-						tr.Apply(records)
-						prepare(tr)
-					}
-					view := tr.View()
-					checkView(t, view, size[0], size[1])
-					golden(t, id, view)
-				})
+		panetest.Golden(t, name, "\n", func(w, h int, s *style.Styles) string {
+			tr := New(&fakeHost{records: records}, now)
+			tr.SetStyles(s)
+			tr.SetSize(w, h)
+			if prepare != nil {
+				tr.Apply(records)
+				prepare(tr)
 			}
-		}
+			return tr.View()
+		})
 	}
 }
 
@@ -175,10 +171,10 @@ func TestChips(t *testing.T) {
 	for i, k := range []string{"c", "r", "v", "u", "w", "o", "i"} {
 		press(tr, k)
 		require.NotContains(t, shown(tr), all[i])
-		require.Contains(t, plain(tr), "·"+k)
+		require.Contains(t, panetest.Plain(tr.View()), "·"+k)
 	}
 	require.Empty(t, shown(tr))
-	require.Contains(t, plain(tr), "kinds that are off")
+	require.Contains(t, panetest.Plain(tr.View()), "kinds that are off")
 	press(tr, "d")
 	require.Equal(t, all[7:], shown(tr))
 	for _, k := range []string{"c", "r", "v", "u", "w", "o", "i"} {
@@ -187,13 +183,13 @@ func TestChips(t *testing.T) {
 	require.Equal(t, all, shown(tr))
 	press(tr, "b")
 	require.Equal(t, all[:1], shown(tr))
-	require.Contains(t, plain(tr), "→ to Pi")
+	require.Contains(t, panetest.Plain(tr.View()), "→ to Pi")
 	press(tr, "b")
 	require.Equal(t, all[1:4], shown(tr))
 	press(tr, "b")
 	require.Equal(t, all, shown(tr))
 	// The mouse does it too.
-	line := strings.Split(plain(tr), "\n")[0]
+	line := strings.Split(panetest.Plain(tr.View()), "\n")[0]
 	click := func(text string) {
 		at := strings.Index(line, text)
 		require.GreaterOrEqual(t, at, 0)
@@ -206,14 +202,14 @@ func TestChips(t *testing.T) {
 }
 
 func TestFilter(t *testing.T) {
-	tr, _ := newTraffic(t, tour(t), 100, 20)
+	tr, _ := newTraffic(t, panetest.Records(t, "testdata/tour.journal.jsonl"), 100, 20)
 	total := tr.list.matched
 	press(tr, "/")
 	require.True(t, tr.Typing())
 	require.NotNil(t, tr.Cursor())
 	write(tr, "TOOL_execution_end")
 	require.Len(t, shown(tr), 7)
-	require.Contains(t, plain(tr), "7 of 229")
+	require.Contains(t, panetest.Plain(tr.View()), "7 of 229")
 	press(tr, "enter")
 	require.False(t, tr.Typing())
 	require.True(t, tr.Escapes())
@@ -230,7 +226,7 @@ func TestFilter(t *testing.T) {
 }
 
 func TestDeepSearch(t *testing.T) {
-	records := tour(t)
+	records := panetest.Records(t, "testdata/tour.journal.jsonl")
 	tr, h := newTraffic(t, records, 100, 20)
 	press(tr, "/")
 	write(tr, "sandbox 4.19.0-gvisor") // in a tool's output, beyond what a summary has
@@ -238,7 +234,7 @@ func TestDeepSearch(t *testing.T) {
 	press(tr, "enter")
 	require.Greater(t, tr.list.matched, few)
 	require.False(t, tr.deep.running)
-	require.Contains(t, plain(tr), "by whole lines")
+	require.Contains(t, panetest.Plain(tr.View()), "by whole lines")
 	want := 0
 	for _, r := range records {
 		if strings.Contains(string(r.Data), "sandbox 4.19.0-gvisor") && r.Type != "stats" {
@@ -273,12 +269,12 @@ func TestDeepSearchIsBoundedAndCancelled(t *testing.T) {
 	tr, h := newTraffic(t, records, 100, 20)
 	press(tr, "/")
 	write(tr, "needle")
-	cmd := tr.Update(keyOf("enter"))
+	cmd := tr.Update(panetest.Key("enter"))
 	require.True(t, tr.deep.running)
-	require.Contains(t, plain(tr), "searching whole lines 0%")
+	require.Contains(t, panetest.Plain(tr.View()), "searching whole lines 0%")
 	// One chunk, and then it is ended: what comes after that is for nobody.
 	rest := []tea.Cmd{tr.Update(cmd().(deepMsg))}
-	require.Regexp(t, `searching whole lines [1-9]\d%`, plain(tr))
+	require.Regexp(t, `searching whole lines [1-9]\d%`, panetest.Plain(tr.View()))
 	press(tr, "esc")
 	require.False(t, tr.deep.running)
 	require.True(t, tr.Escapes()) // the text is still there
@@ -305,22 +301,22 @@ func TestDeepSearchIsBoundedAndCancelled(t *testing.T) {
 }
 
 func TestPauseAndFollow(t *testing.T) {
-	tr, _ := newTraffic(t, tour(t), 100, 20)
+	tr, _ := newTraffic(t, panetest.Records(t, "testdata/tour.journal.jsonl"), 100, 20)
 	require.True(t, tr.table.Following())
 	n := tr.Len()
 	require.Equal(t, n-1, tr.table.Cursor())
 	press(tr, "p")
 	tr.Apply([]journal.Record{rpc(500, `{"type":"new"}`), rpc(501, `{"type":"new"}`)})
 	require.Equal(t, n, tr.Len())
-	require.Contains(t, plain(tr), "paused · 2 new")
+	require.Contains(t, panetest.Plain(tr.View()), "paused · 2 new")
 	require.Equal(t, 231, tr.Count())
 	press(tr, "c", "c") // another filter doesn't show them either
 	require.Equal(t, n, tr.Len())
 	press(tr, "space")
 	require.Equal(t, n+2, tr.Len())
-	require.NotContains(t, plain(tr), "paused")
+	require.NotContains(t, panetest.Plain(tr.View()), "paused")
 	press(tr, "k")
-	require.Contains(t, plain(tr), "not following")
+	require.Contains(t, panetest.Plain(tr.View()), "not following")
 	at := tr.table.Cursor()
 	tr.Apply([]journal.Record{rpc(502, `{"type":"new"}`)})
 	require.Equal(t, at, tr.table.Cursor())
@@ -331,26 +327,26 @@ func TestPauseAndFollow(t *testing.T) {
 func TestOpen(t *testing.T) {
 	for _, width := range []int{80, 160} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
-			tr, h := newTraffic(t, tour(t), width, 20)
+			tr, h := newTraffic(t, panetest.Records(t, "testdata/tour.journal.jsonl"), width, 20)
 			run(tr, tr.Update(pane.FocusMsg{From: "chat", Seq: 8}))
-			cmd := tr.Update(keyOf("enter"))
-			require.Contains(t, plain(tr), "reading the line")
+			cmd := tr.Update(panetest.Key("enter"))
+			require.Contains(t, panetest.Plain(tr.View()), "reading the line")
 			out := run(tr, cmd)
 			require.Equal(t, []tea.Msg{pane.FocusMsg{From: "Traffic", Seq: 8}}, out)
-			require.Contains(t, plain(tr), `message: "Have a look around"`)
-			require.Contains(t, plain(tr), "prompt → to Pi")
+			require.Contains(t, panetest.Plain(tr.View()), `message: "Have a look around"`)
+			require.Contains(t, panetest.Plain(tr.View()), "prompt → to Pi")
 			require.NotEmpty(t, tr.Keys())
 			require.Equal(t, `{"message":"Have a look around","type":"prompt","id":"run-1/2"}`, press(tr, "y")[0].(pane.CopyMsg).Text)
 			press(tr, "J")
-			require.Contains(t, plain(tr), `command: "prompt"`)
+			require.Contains(t, panetest.Plain(tr.View()), `command: "prompt"`)
 			press(tr, "K")
-			require.Contains(t, plain(tr), "Have a look")
+			require.Contains(t, panetest.Plain(tr.View()), "Have a look")
 			press(tr, "/")
 			require.True(t, tr.Typing())
 			require.NotNil(t, tr.Cursor())
 			write(tr, "zzz")
 			press(tr, "enter")
-			require.Contains(t, plain(tr), "no match")
+			require.Contains(t, panetest.Plain(tr.View()), "no match")
 			press(tr, "esc")
 			require.NotNil(t, tr.detail)
 			press(tr, "p")
@@ -361,12 +357,12 @@ func TestOpen(t *testing.T) {
 
 			h.err = errors.New("no such\x1b[31m file")
 			press(tr, "enter")
-			require.Contains(t, plain(tr), "✗ The line can't be read: no such")
-			checkView(t, tr.View(), width, 20)
+			require.Contains(t, panetest.Plain(tr.View()), "✗ The line can't be read: no such")
+			panetest.Screen(t, tr.View(), width, 20)
 			press(tr, "esc")
 			h.err, h.records = nil, nil
 			press(tr, "enter")
-			require.Contains(t, plain(tr), "doesn't have this record any more")
+			require.Contains(t, panetest.Plain(tr.View()), "doesn't have this record any more")
 			require.ErrorIs(t, func() error { press(tr, "esc"); return press(tr, "y")[0].(pane.ErrorMsg).Err }(), errGone)
 		})
 	}
@@ -375,8 +371,8 @@ func TestOpen(t *testing.T) {
 func TestOpenText(t *testing.T) {
 	tr, _ := newTraffic(t, []journal.Record{record(1, "rpc", `{"direction":"from_pi","text":"not \"JSON\""}`), record(2, "stderr", `{"text":"oh no\nagain"}`)}, 80, 20)
 	press(tr, "enter")
-	require.Contains(t, plain(tr), "again")
-	require.Contains(t, plain(tr), "text, no JSON")
+	require.Contains(t, panetest.Plain(tr.View()), "again")
+	require.Contains(t, panetest.Plain(tr.View()), "text, no JSON")
 	press(tr, "esc")
 	require.Equal(t, "oh no\nagain", press(tr, "y")[0].(pane.CopyMsg).Text)
 	require.Equal(t, `not "JSON"`, press(tr, "k", "y")[0].(pane.CopyMsg).Text)
@@ -396,7 +392,7 @@ func TestCopyOfARun(t *testing.T) {
 }
 
 func TestExport(t *testing.T) {
-	records := tour(t)
+	records := panetest.Records(t, "testdata/tour.journal.jsonl")
 	records = append(records, record(230, "stderr", `{"text":"a <b> & c"}`))
 	tr, h := newTraffic(t, records, 100, 20)
 	exported := func() []journal.Record {
@@ -442,7 +438,7 @@ func TestExport(t *testing.T) {
 }
 
 func TestFocus(t *testing.T) {
-	tr, _ := newTraffic(t, tour(t), 160, 20)
+	tr, _ := newTraffic(t, panetest.Records(t, "testdata/tour.journal.jsonl"), 160, 20)
 	row := func() string { return strings.TrimSpace(tr.Row(tr.table.Cursor())[2].Text) }
 	run(tr, tr.Update(pane.FocusMsg{From: "chat", ToolCall: "call_562f836f1db15ad1c1182527"}))
 	require.Equal(t, "tool_execution_start", row())
@@ -456,14 +452,14 @@ func TestFocus(t *testing.T) {
 	require.Equal(t, at, tr.table.Cursor())
 	press(tr, "enter")
 	run(tr, tr.Update(pane.FocusMsg{From: "chat", Seq: 8})) // an open line follows
-	require.Contains(t, plain(tr), "Have a look around")
+	require.Contains(t, panetest.Plain(tr.View()), "Have a look around")
 	press(tr, "esc", "o")
 	run(tr, tr.Update(pane.FocusMsg{From: "egress", Seq: 161})) // hidden: the nearest
 	require.NotEqual(t, "egress dns", row())
 }
 
 func TestCursorStaysOnItsLine(t *testing.T) {
-	tr, _ := newTraffic(t, tour(t), 100, 20)
+	tr, _ := newTraffic(t, panetest.Records(t, "testdata/tour.journal.jsonl"), 100, 20)
 	run(tr, tr.Update(pane.FocusMsg{From: "chat", Seq: 161}))
 	press(tr, "/")
 	write(tr, "egress")
@@ -492,7 +488,7 @@ func many(n int) []journal.Record {
 func TestMemoryIsBounded(t *testing.T) {
 	batch := many(1000)
 	tr := New(&fakeHost{}, now)
-	tr.SetStyles(palette(t, themes.DefaultDark))
+	tr.SetStyles(panetest.Styles(t, themes.DefaultDark))
 	tr.SetSize(160, 46)
 	heap := func() uint64 {
 		runtime.GC()
@@ -513,7 +509,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	feed(600)
 	used := heap() - before
-	t.Logf("600,000 lines of %s take %s, %d bytes each", size(tr.index.bytes), size(int64(used)), used/600_000)
+	t.Logf("600,000 lines of %s take %s, %d bytes each", figure.Bytes(tr.index.bytes), figure.Bytes(int64(used)), used/600_000)
 	require.Less(t, used, uint64(90<<20))
 	press(tr, "/")
 	write(tr, "!absent") // every line is an entry or in one
@@ -524,15 +520,15 @@ func TestMemoryIsBounded(t *testing.T) {
 	require.Positive(t, tr.index.first)
 	require.LessOrEqual(t, tr.index.end-tr.index.first, maxPages*perPage)
 	require.Equal(t, 900_000, tr.Count())
-	checkView(t, tr.View(), 160, 46)
-	require.Contains(t, plain(tr), "older ones were dropped")
+	panetest.Screen(t, tr.View(), 160, 46)
+	require.Contains(t, panetest.Plain(tr.View()), "older ones were dropped")
 	press(tr, "g")
-	checkView(t, tr.View(), 160, 46)
+	panetest.Screen(t, tr.View(), 160, 46)
 	press(tr, "enter")
-	checkView(t, tr.View(), 160, 46)
+	panetest.Screen(t, tr.View(), 160, 46)
 	press(tr, "l")
 	feed(20)
-	checkView(t, tr.View(), 160, 46)
+	panetest.Screen(t, tr.View(), 160, 46)
 	matched := 0
 	for _, e := range tr.list.entries {
 		if e.kind != child {
@@ -550,19 +546,19 @@ func TestDropOfAnOpenLine(t *testing.T) {
 	tr.index.pages = tr.index.pages[1:]
 	tr.index.first = perPage
 	tr.dropped()
-	checkView(t, tr.View(), 160, 20)
-	require.Contains(t, plain(tr), "a line that was dropped")
+	panetest.Screen(t, tr.View(), 160, 20)
+	require.Contains(t, panetest.Plain(tr.View()), "a line that was dropped")
 }
 
 func TestFilteringTakesSteps(t *testing.T) {
 	tr, _ := newTraffic(t, many(5*stepRows), 100, 20)
 	press(tr, "/")
-	cmd := tr.Update(keyOf("w"))
+	cmd := tr.Update(panetest.Key("w"))
 	require.NotNil(t, cmd)
-	require.Contains(t, plain(tr), "filtering 20%")
+	require.Contains(t, panetest.Plain(tr.View()), "filtering 20%")
 	// Another key makes the first filtering's message one for nobody.
 	stale := cmd()
-	cmd = tr.Update(keyOf("o"))
+	cmd = tr.Update(panetest.Key("o"))
 	require.Nil(t, tr.Update(stale))
 	tr.Apply([]journal.Record{rpc(5*stepRows+1, `{"type":"wo"}`)})
 	run(tr, cmd)
@@ -570,19 +566,9 @@ func TestFilteringTakesSteps(t *testing.T) {
 	require.Equal(t, "wo", shown(tr)[tr.Len()-1])
 }
 
-var hostile = []string{
-	"\x1b[31m\x1b]52;c;aGk=\x07\x1bP\x9b0m\x9d8;;x\x9c",
-	"\u202edlrow\u2066\u200b\u200d\ufeff\u00ad",
-	"e" + strings.Repeat("\u0301", 300),
-	"\xff\xfe\xc3\x28",
-	"\U000e0041\ufe0f\u115f\x00\x08",
-	"漢字👩‍👩‍👧‍👦 שלום " + strings.Repeat("漢", 100),
-	strings.Repeat("x", 10<<20),
-}
-
 func TestHostile(t *testing.T) {
-	for i, h := range hostile {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
+	for name, h := range panetest.Hostile(panetest.Endless) {
+		t.Run(name, func(t *testing.T) {
 			quoted, err := json.Marshal(h)
 			require.NoError(t, err)
 			q := string(quoted)
@@ -605,15 +591,15 @@ func TestHostile(t *testing.T) {
 				press(tr, "g")
 				for range min(len(records), 12) {
 					press(tr, "enter")
-					checkView(t, tr.View(), width, 12)
+					panetest.Screen(t, tr.View(), width, 12)
 					press(tr, "esc", "l", "j")
-					checkView(t, tr.View(), width, 12)
+					panetest.Screen(t, tr.View(), width, 12)
 				}
 				press(tr, "/")
 				run(tr, tr.Update(tea.PasteMsg{Content: h[:min(len(h), 300)]}))
-				checkView(t, tr.View(), width, 12)
+				panetest.Screen(t, tr.View(), width, 12)
 				press(tr, "enter")
-				checkView(t, tr.View(), width, 12)
+				panetest.Screen(t, tr.View(), width, 12)
 			}
 		})
 	}
@@ -630,13 +616,11 @@ func TestManyTypes(t *testing.T) {
 }
 
 func TestSizes(t *testing.T) {
-	tr, _ := newTraffic(t, tour(t), 80, 20)
+	tr, _ := newTraffic(t, panetest.Records(t, "testdata/tour.journal.jsonl"), 80, 20)
 	walk := func() {
-		for w := 20; w <= 200; w += 12 {
-			for h := 4; h <= 60; h += 8 {
-				tr.SetSize(w, h)
-				checkView(t, tr.View(), w, h)
-			}
+		for w, h := range panetest.Sizes(12, 8) {
+			tr.SetSize(w, h)
+			panetest.Screen(t, tr.View(), w, h)
 		}
 	}
 	walk()
@@ -650,33 +634,18 @@ func TestSizes(t *testing.T) {
 }
 
 func TestNoKeyOfTheRoots(t *testing.T) {
-	reserved := map[string]bool{}
-	for _, k := range strings.Fields("ctrl+c ctrl+p : ? q [ ] tab shift+tab 1 2 3 4 5 6 7 8 9 0 t m n N D I x s a ctrl+d ctrl+]") {
-		reserved[k] = true
-	}
-	tr, _ := newTraffic(t, tour(t), 80, 20)
-	check := func() {
-		seen := map[string]string{}
-		for _, b := range tr.Keys() {
-			require.NotEmpty(t, b.Help().Desc)
-			for _, k := range b.Keys() {
-				require.False(t, reserved[k], "%s is the root's", k)
-				require.Empty(t, seen[k], "%s is two things", k)
-				seen[k] = b.Help().Desc
-			}
-		}
-	}
-	check()
+	tr, _ := newTraffic(t, panetest.Records(t, "testdata/tour.journal.jsonl"), 80, 20)
+	panetest.OwnKeys(t, tr)
 	press(tr, "g", "enter")
-	check()
+	panetest.OwnKeys(t, tr)
 	press(tr, "esc", "/", "w")
-	check()
+	panetest.OwnKeys(t, tr)
 	press(tr, "enter")
-	check()
+	panetest.OwnKeys(t, tr)
 }
 
 func TestMouse(t *testing.T) {
-	tr, _ := newTraffic(t, tour(t), 160, 20)
+	tr, _ := newTraffic(t, panetest.Records(t, "testdata/tour.journal.jsonl"), 160, 20)
 	run(tr, tr.Update(tea.MouseClickMsg{X: 5, Y: 3, Button: tea.MouseLeft}))
 	at := tr.table.Cursor()
 	require.False(t, tr.table.Following())
@@ -684,21 +653,21 @@ func TestMouse(t *testing.T) {
 	require.Equal(t, at-3, tr.table.Cursor())
 	press(tr, "enter")
 	require.NotNil(t, tr.detail)
-	view := plain(tr)
+	view := panetest.Plain(tr.View())
 	run(tr, tr.Update(tea.MouseWheelMsg{X: 120, Y: 5, Button: tea.MouseWheelDown}))
 	require.Equal(t, at-3, tr.table.Cursor())
-	require.NotEqual(t, view, plain(tr))
+	require.NotEqual(t, view, panetest.Plain(tr.View()))
 	run(tr, tr.Update(tea.MouseClickMsg{X: 120, Y: 3, Button: tea.MouseLeft}))
-	require.Contains(t, strings.Split(plain(tr), "\n")[3], "▌")
+	require.Contains(t, strings.Split(panetest.Plain(tr.View()), "\n")[3], "▌")
 	run(tr, tr.Update(tea.MouseClickMsg{X: 5, Y: 4, Button: tea.MouseLeft})) // the list follows
 	require.NotNil(t, tr.detail)
 }
 
 func TestEmptyStates(t *testing.T) {
 	tr, _ := newTraffic(t, nil, 80, 20)
-	require.Contains(t, plain(tr), "Nothing was said yet")
+	require.Contains(t, panetest.Plain(tr.View()), "Nothing was said yet")
 	tr.SetSession(api.Session{ID: "x", Phase: api.PhaseEnded})
-	require.Contains(t, plain(tr), "ended before anything was said")
+	require.Contains(t, panetest.Plain(tr.View()), "ended before anything was said")
 	require.Empty(t, press(tr, "enter", "y", "l", "h", "f", "p", "p"))
 	run(tr, tr.Update(pane.FocusMsg{From: "chat", Seq: 3}))
 	require.Zero(t, tr.Count())
@@ -711,7 +680,7 @@ func TestEmptyStates(t *testing.T) {
 func BenchmarkApply1000(b *testing.B) {
 	batch := many(1000)
 	tr := New(&fakeHost{}, now)
-	tr.SetStyles(palette(b, themes.DefaultDark))
+	tr.SetStyles(panetest.Styles(b, themes.DefaultDark))
 	tr.SetSize(160, 46)
 	seq := uint64(0)
 	for b.Loop() {
@@ -726,16 +695,16 @@ func BenchmarkApply1000(b *testing.B) {
 
 func BenchmarkFilter600k(b *testing.B) {
 	tr := New(&fakeHost{}, now)
-	tr.SetStyles(palette(b, themes.DefaultDark))
+	tr.SetStyles(panetest.Styles(b, themes.DefaultDark))
 	tr.SetSize(160, 46)
 	tr.Apply(many(600_000))
 	b.Run("frame", func(b *testing.B) {
 		worst := time.Duration(0)
 		for b.Loop() {
-			press := tr.Update(keyOf("/"))
+			press := tr.Update(panetest.Key("/"))
 			_ = press
 			began := time.Now()
-			cmd := tr.Update(keyOf("z"))
+			cmd := tr.Update(panetest.Key("z"))
 			_ = tr.View()
 			worst = max(worst, time.Since(began))
 			for cmd != nil {
@@ -745,14 +714,14 @@ func BenchmarkFilter600k(b *testing.B) {
 				_ = tr.View()
 				worst = max(worst, time.Since(began))
 			}
-			run(tr, tr.Update(keyOf("esc")))
+			run(tr, tr.Update(panetest.Key("esc")))
 			tr.cached = nil
 		}
 		b.ReportMetric(float64(worst.Microseconds()), "µs-worst-frame")
 	})
 	b.Run("view", func(b *testing.B) {
 		for b.Loop() {
-			run(tr, tr.Update(keyOf("k")))
+			run(tr, tr.Update(panetest.Key("k")))
 			_ = tr.View()
 		}
 	})

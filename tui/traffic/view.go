@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
+	"patio/tui/figure"
 	"patio/tui/safe"
 	"patio/tui/table"
 )
@@ -70,7 +71,7 @@ func (t *Traffic) detailTitle(width int) string {
 		return safe.Fit("a line that was dropped", width)
 	}
 	r := t.index.row(t.detail.number)
-	parts := []string{t.index.types[r.typ], t.clock(r.at), size(int64(r.size))}
+	parts := []string{t.index.types[r.typ], t.clock(r.at), figure.Bytes(int64(r.size))}
 	parts[0] += [...]string{noWay: "", toPi: " → to Pi", fromPi: " ← from Pi"}[r.way()]
 	return safe.Fit(strings.Join(parts, " · "), width)
 }
@@ -253,7 +254,7 @@ func (t *Traffic) status() string {
 		}
 		right = fmt.Sprintf("%d of %d %s", t.list.matched, lines, where)
 	default:
-		right = fmt.Sprintf("%d of %d lines · %s", t.list.matched, lines, size(t.index.bytes))
+		right = fmt.Sprintf("%d of %d lines · %s", t.list.matched, lines, figure.Bytes(t.index.bytes))
 		if t.index.first > 0 {
 			right = fmt.Sprintf("%d older ones were dropped here · %s", t.index.first, right)
 		}
@@ -316,7 +317,7 @@ func (t *Traffic) Row(i int) []table.Cell {
 		{Text: t.clock(r.at), Style: &t.styles.Muted},
 		{Text: direction, Style: style},
 		{Text: typ, Style: style},
-		{Text: size(bytes), Style: &t.styles.Muted},
+		{Text: figure.Bytes(bytes), Style: &t.styles.Muted},
 		{Text: summary, Style: text},
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"patio/engine/api"
 	"patio/engine/journal"
+	"patio/tui/panetest"
 )
 
 // slow reports the times that took longest.
@@ -78,14 +79,14 @@ func BenchmarkScroll(b *testing.B) {
 		for k := range 4000 {
 			from := time.Now()
 			if k%2000 < 1000 {
-				press(tr, "up")
+				panetest.Press(tr, "up")
 			} else {
-				press(tr, "pgup")
+				panetest.Press(tr, "pgup")
 			}
 			tr.View()
 			times = append(times, time.Since(from))
 		}
-		press(tr, "G")
+		panetest.Press(tr, "G")
 		slow(b, times)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"patio/tui/figure"
 	"patio/tui/safe"
 )
 
@@ -200,7 +201,7 @@ func (t *Transcript) callSegments(s []*segment, i *item) []*segment {
 // outputPart draws a part of the output, beside a bar.
 func (t *Transcript) outputPart(c *call, p *part, width int) []string {
 	if p.kind == partGap {
-		return []string{t.styles.Border.Render("  │ ") + t.styles.Warning.Render(safe.Cut("… "+bytesOf(p.left)+" more: open it in Traffic", max(width-4, 1)))}
+		return []string{t.styles.Border.Render("  │ ") + t.styles.Warning.Render(safe.Cut("… "+figure.Size(int64(p.left))+" more: open it in Traffic", max(width-4, 1)))}
 	}
 	return wrap(safe.Text(clearOf(strings.TrimSuffix(c.out.source(p), "\n"))), width, t.styles.Muted, t.styles.Border.Render("  │ "))
 }
@@ -370,7 +371,7 @@ func (t *Transcript) callMeta(c *call, open bool, word string) string {
 	switch {
 	case c.state == callWritten:
 		if c.written > 0 {
-			add("writing, " + bytesOf(c.written))
+			add("writing, " + figure.Size(int64(c.written)))
 		}
 		return strings.Join(parts, " · ")
 	case c.state == callWaiting:
@@ -391,7 +392,7 @@ func (t *Transcript) callMeta(c *call, open bool, word string) string {
 	case c.diff != nil && c.state != callFailed:
 		add(fmt.Sprintf("%s+%d −%d", arrow, c.diff.added, c.diff.removed))
 	case n > 0:
-		add(arrow + plural(n, "line", "lines") + ", " + bytesOf(c.out.size))
+		add(arrow + plural(n, "line", "lines") + ", " + figure.Size(int64(c.out.size)))
 	case c.state == callDone:
 		add("no output")
 	}

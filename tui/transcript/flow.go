@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"patio/tui/figure"
 )
 
 // What is kept of one text: its head and its tail. What is between them is in the journal.
@@ -419,7 +421,7 @@ func (f *flow) all() string {
 	for i, p := range f.parts {
 		switch p.kind {
 		case partGap:
-			b.WriteString("\n[… " + bytesOf(p.left) + " left out …]\n")
+			b.WriteString("\n[… " + figure.Size(int64(p.left)) + " left out …]\n")
 		case partCode:
 			if i == 0 || f.parts[i-1].kind != partCode || !p.tight {
 				b.WriteString("```" + p.lang + "\n")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/require"
+	"patio/tui/panetest"
 )
 
 // inPieces adds a text in pieces of random sizes.
@@ -131,7 +132,7 @@ func TestStreamedEqualsWhole(t *testing.T) {
 		at := len(p.records)
 		p.event(object{"type": "text_delta", "contentIndex": 0, "delta": text[k:min(k+37, len(text))]})
 		tr.Apply(p.records[at:])
-		harmless(t, tr.View(), 100, 200)
+		panetest.Screen(t, tr.View(), 100, 200)
 	}
 	at := len(p.records)
 	p.from(object{"type": "message_end", "message": message("assistant", []any{object{"type": "text", "text": text}}, "stopReason", "stop", "provider", "demo", "model", "tour")})

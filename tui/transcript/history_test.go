@@ -10,6 +10,7 @@ import (
 
 	"patio/engine/api"
 	"patio/sessions"
+	"patio/tui/panetest"
 )
 
 func turnsOf(n int) []sessions.Turn {
@@ -63,12 +64,12 @@ func TestAFilesPastIsToldByPisState(t *testing.T) {
 }
 
 func TestResumedSessionsHaveTheirPast(t *testing.T) {
-	tr := made(t, "patio-dark", 120, 40, recording(t))
+	tr := made(t, "patio-dark", 120, 40, panetest.Records(t, "testdata/tour.journal.jsonl"))
 	_, needed := tr.NeedsHistory()
 	require.False(t, needed)
 	require.Equal(t, "RUN: echo steered", tr.Prompts()[len(tr.Prompts())-3])
 	require.False(t, tr.Working())
-	press(tr, "g")
+	panetest.Press(tr, "g")
 	view := plainOf(tr)
 	require.Contains(t, view, "the session is ready")
 	found := false
@@ -76,7 +77,7 @@ func TestResumedSessionsHaveTheirPast(t *testing.T) {
 		if view = plainOf(tr); !found {
 			found = strings.Contains(view, "the session goes on")
 		}
-		press(tr, "pgdown")
+		panetest.Press(tr, "pgdown")
 	}
 	require.True(t, found)
 }

@@ -13,16 +13,24 @@ import (
 	"patio/engine/api"
 	"patio/engine/journal"
 	"patio/sessions"
+	"patio/tui/panetest"
 )
 
-// nasty are texts that a terminal must not get as they are.
+// nasty is Markdown that a terminal must not get as it is, or that takes long.
 var nasty = []string{
-	"\x1b[31mred\x1b[2J\x1b[H", "\x1b]52;c;aGk=\x07", "\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\", "\x1b]0;title", "\x9b31m\x9d52;c;x\x9c", "\u009b2J\u0085",
-	"\u202eright to left\u202c\u2066x\u2069", "zero\u200bwidth\u200d\ufeff", "a" + strings.Repeat("\u0301", 300), "\xff\xfe broken \xc3", "tab\tand\rreturn\r\nand\vmore\f\b\x00\x7f",
-	"\x1bPq#0\x1b\\ \x1b_apc\x1b\\ \x1b^pm\x1b\\", "&#27;[2J &#x9b;2J &rlm;&zwj;&#8238;&ZeroWidthSpace;&NewLine;x&Tab;y&shy;", "[a](\x1b]52;c;x\x07) ![b](http://x/&#27;\u202e) <http://a\u202eb>",
+	"&#27;[2J &#x9b;2J &rlm;&zwj;&#8238;&ZeroWidthSpace;&NewLine;x&Tab;y&shy;", "[a](\x1b]52;c;x\x07) ![b](http://x/&#27;\u202e) <http://a\u202eb>",
 	"<script>\x1b[1m</script> <!-- \x1b --> <b\x1b>", "```\x1b[31m\ncode \x1b[2J\u202e\n```", "```go\nfunc \x1b[31m\u200b() {}\n", "- ```\x1b\n  a\x1bb\n", "| a\x1b | b\u202e |\n|---|---|\n| \x9b2J | \u200d |\n",
 	strings.Repeat(">", 3000), strings.Repeat("> - ", 500), strings.Repeat("- ", 2000), strings.Repeat("[", 3000), strings.Repeat("*a ", 3000), strings.Repeat("`", 3000), strings.Repeat("_*", 2000),
-	strings.Repeat("漢字", 3000), strings.Repeat("👩‍👩‍👧‍👦🏳️‍🌈", 300), "שלום עולם مرحبا", "ᅠ⠀ㅤ͏", "a\u2028b\u2029c", "# \x1b[31m\n===\n\x1b\n---\n", "\\\x1b \\\u202e", "    \x1b[2J indented\n", "term\n: \x1b[2J\n", "~~\x1b[2J~~ **\u200b**",
+	"# \x1b[31m\n===\n\x1b\n---\n", "\\\x1b \\\u202e", "    \x1b[2J indented\n", "term\n: \x1b[2J\n", "~~\x1b[2J~~ **\u200b**",
+}
+
+// bad are all hostile texts but for those of TestTenMegabytes.
+func bad() map[string]string {
+	all := panetest.Hostile(20_000)
+	for n, s := range nasty {
+		all[fmt.Sprint("Markdown ", n)] = s
+	}
+	return all
 }
 
 // hostile puts a text into every field there is.
@@ -81,26 +89,26 @@ func look(t testing.TB, tr *Transcript, width, height int) {
 			}
 			i.changed()
 		}
-		press(tr, "g")
+		panetest.Press(tr, "g")
 		for range 30 {
-			harmless(t, tr.View(), width, height)
+			panetest.Screen(t, tr.View(), width, height)
 			if tr.AtEnd() {
 				break
 			}
-			press(tr, "pgdown")
+			panetest.Press(tr, "pgdown")
 		}
-		press(tr, "G")
-		harmless(t, tr.View(), width, height)
+		panetest.Press(tr, "G")
+		panetest.Screen(t, tr.View(), width, height)
 		for range 20 {
-			press(tr, "K")
-			harmless(t, tr.View(), width, height)
+			panetest.Press(tr, "K")
+			panetest.Screen(t, tr.View(), width, height)
 		}
 	}
 }
 
 func TestHostileTexts(t *testing.T) {
-	for n, s := range nasty {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
+	for name, s := range bad() {
+		t.Run(name, func(t *testing.T) {
 			tr := made(t, "patio-dark", 60, 40, hostile(t, s))
 			look(t, tr, 60, 40)
 			old := made(t, "patio-light", 33, 20, nil)
@@ -133,13 +141,13 @@ func TestTenMegabytes(t *testing.T) {
 			total += i.weight()
 		}
 		require.Less(t, total, 3<<20)
-		press(tr, "G")
+		panetest.Press(tr, "G")
 		require.Contains(t, plainOf(tr), "◇")
 		require.True(t, tr.Focus("b", 0))
-		press(tr, "G")
+		panetest.Press(tr, "G")
 		all := false
 		for range 300 {
-			press(tr, "pgup")
+			panetest.Press(tr, "pgup")
 			all = all || strings.Contains(ansi.Strip(tr.View()), "more: open it in Traffic")
 		}
 		require.True(t, all)
@@ -155,18 +163,18 @@ func TestBrokenRecords(t *testing.T) {
 		`{"direction":"from_pi","line":{"type":"queue_update","steering":{},"followUp":"x"}}`, `{"direction":"from_pi","line":{"type":[]}}`} {
 		for _, typ := range []string{api.RecordRPC, api.RecordState, "other"} {
 			tr.Apply([]journal.Record{{Seq: uint64(n + 1), Type: typ, Data: json.RawMessage(data)}})
-			harmless(t, tr.View(), 80, 20)
+			panetest.Screen(t, tr.View(), 80, 20)
 		}
 	}
 }
 
 func FuzzView(f *testing.F) {
-	for _, s := range nasty {
+	for _, s := range bad() {
 		f.Add(s, uint8(60), uint8(10))
 	}
 	f.Add(prose, uint8(80), uint8(3))
 	tr := New(clock)
-	tr.SetStyles(stylesOf(f, "patio-dark"))
+	tr.SetStyles(panetest.Styles(f, "patio-dark"))
 	f.Fuzz(func(t *testing.T, s string, width, cut uint8) {
 		w := int(width)%180 + 1
 		from := time.Now()
@@ -181,12 +189,12 @@ func FuzzView(f *testing.F) {
 		at := len(s) * int(cut) / 256
 		p.event(object{"type": "text_delta", "contentIndex": 0, "delta": s[:at]})
 		tr.Apply(p.records)
-		harmless(t, tr.View(), w, 24)
+		panetest.Screen(t, tr.View(), w, 24)
 		p.event(object{"type": "text_delta", "contentIndex": 0, "delta": s[at:]})
 		p.run("c", "bash", object{"command": s}, s, false)
 		tr.Apply(p.records[1:])
-		harmless(t, tr.View(), w, 24)
-		press(tr, "g", "o")
-		harmless(t, tr.View(), w, 24)
+		panetest.Screen(t, tr.View(), w, 24)
+		panetest.Press(tr, "g", "o")
+		panetest.Screen(t, tr.View(), w, 24)
 	})
 }

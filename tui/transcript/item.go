@@ -7,6 +7,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
+	"patio/tui/figure"
 	"patio/tui/safe"
 )
 
@@ -68,7 +69,7 @@ type image struct {
 }
 
 func (i image) String() string {
-	return "[image " + safe.Fit(i.mime, 40) + ", " + bytesOf(i.size) + "]"
+	return "[image " + safe.Fit(i.mime, 40) + ", " + figure.Size(int64(i.size)) + "]"
 }
 
 // built are an item's segments and what they were built for.
@@ -241,7 +242,7 @@ func (t *Transcript) part(f *flow, p *part, width int, growing bool) []string {
 		text = settled(text)
 		return t.once(p, text, func() []string { return t.markdown(text, width) })
 	case partGap:
-		return []string{t.styles.Muted.Render(safe.Cut("… "+bytesOf(p.left)+" more: open it in Traffic", width))}
+		return []string{t.styles.Muted.Render(safe.Cut("… "+figure.Size(int64(p.left))+" more: open it in Traffic", width))}
 	case partPlain:
 	}
 	return wrap(safe.Text(clearOf(strings.TrimSuffix(text, "\n"))), width, t.styles.Text, "")
@@ -278,7 +279,7 @@ func (t *Transcript) userSegments(s []*segment, i *item) []*segment {
 	s = append(s, &segment{height: foldedUser / 2, draw: func(w int) []string {
 		return wrap(safe.Text(head), w, t.styles.Text, "")
 	}})
-	text := "▸ all of it, " + bytesOf(i.body.size)
+	text := "▸ all of it, " + figure.Size(int64(i.body.size))
 	if more := i.body.lines + 1 - foldedUser/2; more > 0 {
 		text = "▸ " + plural(more, "more line", "more lines")
 	}

@@ -10,27 +10,28 @@ import (
 
 	"patio/engine/api"
 	"patio/tui/pane"
+	"patio/tui/panetest"
 )
 
 func TestSteppingToTheEnds(t *testing.T) {
 	p := numbered(t, 40)
 	tr := made(t, "patio-dark", 80, 20, p.records)
-	press(tr, "J")
+	panetest.Press(tr, "J")
 	text, ok := tr.SelectedText()
 	require.True(t, ok)
 	require.Equal(t, "answer 39\n\nwith a second paragraph", text)
-	press(tr, "J")
+	panetest.Press(tr, "J")
 	require.True(t, tr.AtEnd())
 	for k := 39; k > 0; k-- {
-		press(tr, "K", "K")
+		panetest.Press(tr, "K", "K")
 		text, _ = tr.SelectedText()
 		require.Equal(t, fmt.Sprint("answer ", k-1, "\n\nwith a second paragraph"), text)
 		require.Contains(t, plainOf(tr), fmt.Sprint("answer ", k-1), "what is selected is on the screen")
 	}
-	press(tr, "K", "K", "K")
+	panetest.Press(tr, "K", "K", "K")
 	require.Contains(t, plainOf(tr), "question 0")
 	for k := range 39 {
-		press(tr, "J", "J")
+		panetest.Press(tr, "J", "J")
 		require.Contains(t, plainOf(tr), fmt.Sprint("answer ", k+1-1))
 	}
 }
@@ -39,11 +40,11 @@ func TestSelectingWhatIsLongerThanTheScreen(t *testing.T) {
 	p := (&tape{t: t}).user("first").answer("stop", text("# Head\n\n"+strings.Repeat("- item\n", 100))).user("last")
 	tr := made(t, "patio-dark", 80, 20, p.records)
 	tr.SetFocused(true)
-	press(tr, "K")
+	panetest.Press(tr, "K")
 	require.Contains(t, plainOf(tr), "# Head", "its beginning is shown")
-	press(tr, "J")
+	panetest.Press(tr, "J")
 	require.Contains(t, plainOf(tr), "last")
-	press(tr, "g", "J")
+	panetest.Press(tr, "g", "J")
 	require.Contains(t, plainOf(tr), "last")
 }
 
@@ -51,7 +52,7 @@ func TestCopying(t *testing.T) {
 	p := ending(scene(t))
 	tr := made(t, "patio-dark", 80, 20, p.records)
 	copied := func() pane.CopyMsg {
-		cmd := press(tr, "y")
+		cmd := panetest.Press(tr, "y")
 		require.NotNil(t, cmd)
 		return cmd().(pane.CopyMsg)
 	}
@@ -61,15 +62,15 @@ func TestCopying(t *testing.T) {
 	for range 30 {
 		m := copied()
 		seen[m.What] = m.Text
-		press(tr, "K")
+		panetest.Press(tr, "K")
 	}
 	require.Contains(t, seen["the error"], "on fire")
 	require.Contains(t, seen["the summary"], "The clock was mended.")
 	require.Contains(t, seen["the thinking"], "I look at it")
 	require.Contains(t, seen["your message"], "Why does the test")
 	require.Contains(t, seen["the tool call"], "go test ./clock")
-	require.Nil(t, press(made(t, "patio-dark", 80, 20, nil), "y"))
-	require.Nil(t, press(made(t, "patio-dark", 80, 20, nil), "enter"))
+	require.Nil(t, panetest.Press(made(t, "patio-dark", 80, 20, nil), "y"))
+	require.Nil(t, panetest.Press(made(t, "patio-dark", 80, 20, nil), "enter"))
 }
 
 func TestUnfoldingALongMessage(t *testing.T) {
@@ -81,10 +82,10 @@ func TestUnfoldingALongMessage(t *testing.T) {
 	require.Contains(t, plainOf(tr), "▸ 49 more lines")
 	require.NotContains(t, plainOf(tr), "line 40")
 	tr.SetFocused(true)
-	press(tr, "enter")
+	panetest.Press(tr, "enter")
 	require.Contains(t, plainOf(tr), "line 59")
 	require.Contains(t, plainOf(tr), "▴ less")
-	press(tr, "enter")
+	panetest.Press(tr, "enter")
 	require.NotContains(t, plainOf(tr), "line 40")
 	one := made(t, "patio-dark", 80, 100, (&tape{t: t}).user(strings.Repeat("word ", 2000)).records)
 	require.Contains(t, plainOf(one), "▸ all of it, 9.8 KiB")
@@ -93,15 +94,15 @@ func TestUnfoldingALongMessage(t *testing.T) {
 func TestTheTopIsTrimmedAway(t *testing.T) {
 	p := numbered(t, 100)
 	tr := made(t, "patio-dark", 80, 20, p.records)
-	press(tr, "g", "pgdown")
+	panetest.Press(tr, "g", "pgdown")
 	tr.trim(150)
-	harmless(t, tr.View(), 80, 20)
+	panetest.Screen(t, tr.View(), 80, 20)
 	require.Contains(t, plainOf(tr), "older entries were dropped here")
 	tr.trim(20)
-	press(tr, "g")
+	panetest.Press(tr, "g")
 	require.Equal(t, 1, strings.Count(plainOf(tr), "older entries were dropped here"))
 	tr.top = place{n: 1 << 30}
-	harmless(t, tr.View(), 80, 20)
+	panetest.Screen(t, tr.View(), 80, 20)
 }
 
 func TestQuietLines(t *testing.T) {

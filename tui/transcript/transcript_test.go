@@ -1,26 +1,17 @@
 package transcript
 
 import (
-	"bufio"
 	"encoding/json"
-	"flag"
-	"fmt"
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
-	"unicode"
 
-	tea "charm.land/bubbletea/v2"
 	"github.com/stretchr/testify/require"
 
 	"patio/engine/api"
 	"patio/engine/journal"
-	"patio/themes"
 	"patio/tui/pane"
-	"patio/tui/safe"
+	"patio/tui/panetest"
 	"patio/tui/style"
 )
 
@@ -31,40 +22,10 @@ var (
 	_ pane.Counter  = (*Transcript)(nil)
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
-
 var (
 	began = time.Date(2026, 12, 1, 9, 30, 0, 0, time.UTC)
 	clock = func() time.Time { return began.Add(time.Hour) }
 )
-
-func stylesOf(t testing.TB, name string) *style.Styles {
-	all, err := themes.All("")
-	require.NoError(t, err)
-	for _, p := range all {
-		if p.Name == name {
-			return style.New(p)
-		}
-	}
-	t.Fatalf("no theme %s", name)
-	return nil
-}
-
-func recording(t testing.TB) []journal.Record {
-	f, err := os.Open("testdata/tour.journal.jsonl")
-	require.NoError(t, err)
-	defer f.Close()
-	var out []journal.Record
-	s := bufio.NewScanner(f)
-	s.Buffer(nil, 1<<20)
-	for s.Scan() {
-		r, err := journal.Decode([]byte(s.Text()))
-		require.NoError(t, err)
-		out = append(out, r)
-	}
-	require.NoError(t, s.Err())
-	return out
-}
 
 // tape makes records, one 100 ms after the other.
 type tape struct {
@@ -126,14 +87,14 @@ func (p *tape) run(id, name string, args any, output string, failed bool) *tape 
 
 func made(t testing.TB, theme string, width, height int, records []journal.Record) *Transcript {
 	tr := New(clock)
-	tr.SetStyles(stylesOf(t, theme))
+	tr.SetStyles(panetest.Styles(t, theme))
 	tr.SetSize(width, height)
 	tr.SetSession(api.Session{ID: "s1"})
 	tr.Apply(records)
 	return tr
 }
 
-// settle draws until all code has its colours.
+// drawn draws until all code has its colours.
 func drawn(tr *Transcript) string {
 	for range 50 {
 		tr.View()
@@ -141,81 +102,17 @@ func drawn(tr *Transcript) string {
 	return tr.View()
 }
 
-var sgr = regexp.MustCompile("\x1b\\[[0-9;:]*m")
-
-// harmless requires that a view has its size, and holds nothing but text and styles.
-func harmless(t testing.TB, view string, width, height int) {
+// sized compares a conversation with its golden files. How it is made is asked for each size.
+func sized(t *testing.T, name string, show func(tr func(records []journal.Record) *Transcript) *Transcript) {
 	t.Helper()
-	lines := strings.Split(view, "\n")
-	require.Len(t, lines, height)
-	for n, line := range lines {
-		bare := sgr.ReplaceAllString(line, "")
-		for _, r := range bare {
-			if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == 0xfffe {
-				t.Fatalf("line %d holds %U: %q", n, r, bare)
-			}
-		}
-		if safe.Width(line) != width {
-			t.Fatalf("line %d is %d wide, not %d: %q", n, safe.Width(line), width, bare)
-		}
-	}
-}
-
-func golden(t *testing.T, name, view string) {
-	t.Helper()
-	file := filepath.Join("testdata", "golden", name+".txt")
-	if *update {
-		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-		require.NoError(t, os.WriteFile(file, []byte(view+"\n"), 0o644))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, strings.TrimSuffix(string(want), "\n"), view)
-}
-
-func press(tr *Transcript, names ...string) tea.Cmd {
-	var cmd tea.Cmd
-	for _, n := range names {
-		k := tea.Key{}
-		switch n {
-		case "enter":
-			k.Code = tea.KeyEnter
-		case "space":
-			k.Code, k.Text = tea.KeySpace, " "
-		case "pgup":
-			k.Code = tea.KeyPgUp
-		case "pgdown":
-			k.Code = tea.KeyPgDown
-		case "up":
-			k.Code = tea.KeyUp
-		case "down":
-			k.Code = tea.KeyDown
-		default:
-			k.Code, k.Text = []rune(n)[0], n
-		}
-		cmd = tr.Update(tea.KeyPressMsg(k))
-	}
-	return cmd
-}
-
-func sized(t *testing.T, name string, do func(t *testing.T, tr func(records []journal.Record) *Transcript, golden func(view string))) {
-	for _, size := range [][2]int{{60, 12}, {80, 20}, {160, 46}} {
-		for _, theme := range []string{"patio-dark", "patio-light"} {
-			t.Run(fmt.Sprintf("%dx%d-%s", size[0], size[1], theme), func(t *testing.T) {
-				do(t, func(records []journal.Record) *Transcript {
-					return made(t, theme, size[0], size[1], records)
-				}, func(view string) {
-					harmless(t, view, size[0], size[1])
-					golden(t, fmt.Sprintf("%s-%dx%d-%s", name, size[0], size[1], theme), view)
-				})
-			})
-		}
-	}
+	panetest.Golden(t, name, "\n", func(w, h int, s *style.Styles) string {
+		return drawn(show(func(records []journal.Record) *Transcript { return made(t, s.Palette.Name, w, h, records) }))
+	})
 }
 
 func TestTour(t *testing.T) {
-	sized(t, "tour", func(t *testing.T, tr func([]journal.Record) *Transcript, golden func(string)) {
-		r := recording(t)
+	sized(t, "tour", func(tr func([]journal.Record) *Transcript) *Transcript {
+		r := panetest.Records(t, "testdata/tour.journal.jsonl")
 		end := 0
 		for k := range r {
 			if strings.Contains(string(r[k].Data), `"agent_settled"`) {
@@ -223,6 +120,6 @@ func TestTour(t *testing.T) {
 				break
 			}
 		}
-		golden(drawn(tr(r[:end])))
+		return tr(r[:end])
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"patio/engine/api"
 	"patio/engine/journal"
 	"patio/tui/pane"
+	"patio/tui/panetest"
 )
 
 const prose = `## Why the test failed
@@ -100,33 +101,33 @@ func ending(p *tape) *tape {
 }
 
 func TestScene(t *testing.T) {
-	sized(t, "scene", func(t *testing.T, tr func([]journal.Record) *Transcript, golden func(string)) {
-		golden(drawn(tr(scene(t).records)))
+	sized(t, "scene", func(tr func([]journal.Record) *Transcript) *Transcript {
+		return tr(scene(t).records)
 	})
-	sized(t, "top", func(t *testing.T, tr func([]journal.Record) *Transcript, golden func(string)) {
+	sized(t, "top", func(tr func([]journal.Record) *Transcript) *Transcript {
 		v := tr(scene(t).records)
 		v.SetFocused(true)
-		press(v, "g", "J")
+		panetest.Press(v, "g", "J")
 		v.Focus("c1", 0)
-		press(v, "enter", "g")
-		golden(drawn(v))
+		panetest.Press(v, "enter", "g")
+		return v
 	})
-	sized(t, "end", func(t *testing.T, tr func([]journal.Record) *Transcript, golden func(string)) {
-		golden(drawn(tr(ending(scene(t)).records)))
+	sized(t, "end", func(tr func([]journal.Record) *Transcript) *Transcript {
+		return tr(ending(scene(t)).records)
 	})
 }
 
 func TestEmpty(t *testing.T) {
-	sized(t, "empty", func(t *testing.T, tr func([]journal.Record) *Transcript, golden func(string)) {
+	sized(t, "empty", func(tr func([]journal.Record) *Transcript) *Transcript {
 		p := &tape{t: t}
 		p.state(api.StateRecord{Phase: api.PhasePreparing}).state(api.StateRecord{Phase: api.PhaseReady})
-		golden(drawn(tr(p.records)))
+		return tr(p.records)
 	})
 	tr := New(nil)
 	tr.SetSize(60, 12)
-	harmless(t, tr.View(), 60, 12) // before it has styles
+	panetest.Screen(t, tr.View(), 60, 12) // before it has styles
 	require.Nil(t, tr.Keys())
-	tr.SetStyles(stylesOf(t, "patio-dark"))
+	tr.SetStyles(panetest.Styles(t, "patio-dark"))
 	require.Contains(t, tr.View(), "The conversation is shown here.")
 	tr.SetSession(api.Session{Phase: api.PhaseStarting})
 	require.Contains(t, tr.View(), "begins when the sandbox is ready")
@@ -135,7 +136,7 @@ func TestEmpty(t *testing.T) {
 }
 
 func TestRunning(t *testing.T) {
-	sized(t, "running", func(t *testing.T, tr func([]journal.Record) *Transcript, golden func(string)) {
+	sized(t, "running", func(tr func([]journal.Record) *Transcript) *Transcript {
 		p := scene(t).user("Run the tests.")
 		p.from(object{"type": "agent_start"})
 		p.answer("toolUse", toolCall("r1", "bash", object{"command": "make test"}), toolCall("r2", "read", object{"path": "a.go"}))
@@ -143,7 +144,7 @@ func TestRunning(t *testing.T) {
 		p.from(object{"type": "tool_execution_update", "toolCallId": "r1", "toolName": "bash", "partialResult": object{"content": []any{text("ok a\nok b\nok c\nok d\nok e\nok f\n")}}})
 		v := tr(p.records)
 		require.True(t, v.Working())
-		golden(drawn(v))
+		return v
 	})
 }
 
@@ -163,7 +164,7 @@ func TestFollowsTheEnd(t *testing.T) {
 	require.Contains(t, plainOf(tr), "answer 49")
 	require.True(t, tr.AtEnd())
 
-	press(tr, "pgup")
+	panetest.Press(tr, "pgup")
 	before := plainOf(tr)
 	require.False(t, tr.AtEnd())
 	require.Contains(t, before, "more lines, G")
@@ -175,11 +176,11 @@ func TestFollowsTheEnd(t *testing.T) {
 	cut := func(s string) string { return s[:strings.LastIndexByte(s, '\n')] }
 	require.Equal(t, cut(before), cut(after), "what one reads stays where it is")
 
-	press(tr, "G")
+	panetest.Press(tr, "G")
 	require.Contains(t, plainOf(tr), "new answer")
 	require.True(t, tr.AtEnd())
 
-	press(tr, "g")
+	panetest.Press(tr, "g")
 	require.Contains(t, plainOf(tr), "question 0")
 	for range 500 {
 		tr.Update(tea.MouseWheelMsg{Button: tea.MouseWheelDown})
@@ -196,7 +197,7 @@ func TestFollowsTheEnd(t *testing.T) {
 func TestScrollingByLinesMissesNone(t *testing.T) {
 	tr := made(t, "patio-dark", 80, 20, scene(t).records)
 	tr.Focus("c1", 0)
-	press(tr, "g")
+	panetest.Press(tr, "g")
 	var all []string
 	for range 2000 {
 		lines := strings.Split(ansi.Strip(tr.View()), "\n")
@@ -205,7 +206,7 @@ func TestScrollingByLinesMissesNone(t *testing.T) {
 			break
 		}
 		all = append(all, lines[0])
-		press(tr, "down")
+		panetest.Press(tr, "down")
 	}
 	require.True(t, tr.AtEnd())
 	tall := made(t, "patio-dark", 80, len(all), scene(t).records)
@@ -217,7 +218,7 @@ func TestScrollingByLinesMissesNone(t *testing.T) {
 func TestAnchorHoldsWhenWhatIsAboveChanges(t *testing.T) {
 	p := numbered(t, 30)
 	tr := made(t, "patio-dark", 80, 20, p.records)
-	press(tr, "pgup", "pgup")
+	panetest.Press(tr, "pgup", "pgup")
 	before := plainOf(tr)
 	// What is above the screen unfolds, history comes before all.
 	tr.items[3].fold = foldClosed
@@ -246,20 +247,20 @@ func TestSelectingAndFolding(t *testing.T) {
 	require.Contains(t, plainOf(tr), "▌")
 
 	for range 20 {
-		press(tr, "K")
+		panetest.Press(tr, "K")
 	}
 	text, ok = tr.SelectedText()
 	require.True(t, ok)
 	require.Equal(t, "Why does the test of the clock fail?\nThe picture shows it.", text)
 	require.Contains(t, plainOf(tr), "▶ you")
 
-	press(tr, "J") // the thinking
+	panetest.Press(tr, "J") // the thinking
 	require.NotContains(t, plainOf(tr), "I look at it")
-	press(tr, "enter")
+	panetest.Press(tr, "enter")
 	require.Contains(t, plainOf(tr), "I look at it")
-	press(tr, "space")
+	panetest.Press(tr, "space")
 	require.NotContains(t, plainOf(tr), "I look at it")
-	press(tr, "z")
+	panetest.Press(tr, "z")
 	require.Contains(t, plainOf(tr), "I look at it")
 
 	require.True(t, tr.Focus("c1", 0))
@@ -268,28 +269,25 @@ func TestSelectingAndFolding(t *testing.T) {
 	require.Equal(t, "c1", call)
 	require.NotZero(t, seq)
 	require.Contains(t, plainOf(tr), "counter_test.go:20:", "it is unfolded")
-	press(tr, "o", "o")
+	panetest.Press(tr, "o", "o")
 	require.NotContains(t, plainOf(tr), "counter_test.go:20:")
 
 	require.True(t, tr.Focus("", seq))
 	require.False(t, tr.Focus("none", 0))
 	require.False(t, tr.Focus("", 0))
 
-	msg := press(tr, "y")()
+	msg := panetest.Press(tr, "y")()
 	require.IsType(t, pane.CopyMsg{}, msg)
 	require.Contains(t, msg.(pane.CopyMsg).Text, "go test ./clock")
 	tr.SetFocused(false)
 	require.NotContains(t, plainOf(tr), "▌")
-	for _, b := range tr.Keys() {
-		require.NotEmpty(t, b.Help().Key)
-		require.NotEmpty(t, b.Help().Desc)
-	}
+	panetest.Helped(t, tr)
 }
 
 func TestClicking(t *testing.T) {
 	tr := made(t, "patio-dark", 100, 30, scene(t).records)
 	tr.SetFocused(true)
-	press(tr, "g")
+	panetest.Press(tr, "g")
 	find := func(s string) int {
 		return slices.IndexFunc(strings.Split(plainOf(tr), "\n"), func(l string) bool { return strings.Contains(l, s) })
 	}
@@ -325,21 +323,19 @@ func TestEverySize(t *testing.T) {
 	for _, open := range []bool{false, true} {
 		tr.allOutput, tr.allThinking = open, open
 		tr.foldAll(kindCall)
-		for w := 20; w <= 200; w += 13 {
-			for h := 4; h <= 60; h += 7 {
-				tr.SetSize(w, h)
-				harmless(t, tr.View(), w, h)
-				press(tr, "pgup")
-				harmless(t, tr.View(), w, h)
-				press(tr, "G")
-			}
+		for w, h := range panetest.Sizes(13, 7) {
+			tr.SetSize(w, h)
+			panetest.Screen(t, tr.View(), w, h)
+			panetest.Press(tr, "pgup")
+			panetest.Screen(t, tr.View(), w, h)
+			panetest.Press(tr, "G")
 		}
 	}
 	for w := range 12 {
 		for h := range 5 {
 			tr.SetSize(w, h)
 			tr.View()
-			press(tr, "pgup", "K", "J", "enter", "down", "G", "g")
+			panetest.Press(tr, "pgup", "K", "J", "enter", "down", "G", "g")
 		}
 	}
 }
@@ -352,11 +348,11 @@ func TestOldestAreDropped(t *testing.T) {
 		tr.Apply(p.user(fmt.Sprint("q", k)).records)
 	}
 	require.LessOrEqual(t, len(tr.items), maxItems)
-	press(tr, "g")
+	panetest.Press(tr, "g")
 	require.Contains(t, plainOf(tr), "were dropped here: `patio sessions show`")
 	require.Equal(t, maxItems+3000, tr.Count())
 	require.Len(t, tr.Prompts(), maxPrompts)
-	press(tr, "G")
+	panetest.Press(tr, "G")
 	require.Contains(t, plainOf(tr), fmt.Sprint("q", maxItems+2999))
 	tr.Clear()
 	require.Zero(t, tr.Count())
@@ -370,18 +366,18 @@ func TestDrawnLinesAreBounded(t *testing.T) {
 	}
 	tr := made(t, "patio-dark", 80, 20, p.records)
 	for range 4000 {
-		press(tr, "pgup")
+		panetest.Press(tr, "pgup")
 		tr.View()
 	}
 	require.Less(t, tr.cached, maxCached+3000)
-	press(tr, "G")
+	panetest.Press(tr, "G")
 	require.Contains(t, plainOf(tr), "an item")
 }
 
 func TestTimesAreOfTheClocksZone(t *testing.T) {
 	zone := time.FixedZone("east", 3*3600)
 	tr := New(func() time.Time { return began.In(zone) })
-	tr.SetStyles(stylesOf(t, "patio-dark"))
+	tr.SetStyles(panetest.Styles(t, "patio-dark"))
 	tr.SetSize(80, 20)
 	tr.Apply((&tape{t: t}).user("hi").records)
 	require.Contains(t, tr.View(), "12:30:00")

@@ -9,8 +9,6 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-func bytesOf(n int) string { return humanize.IBytes(uint64(max(n, 0))) }
-
 func plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
