@@ -80,6 +80,9 @@ func newGuest(t testing.TB, fd, mtu int) *guest {
 	moderate := tcpip.TCPModerateReceiveBufferOption(true)
 	require.Nil(t, s.SetTransportProtocolOption(tcp.ProtocolNumber, &moderate))
 	t.Cleanup(func() {
+		// The stack may not be waited for while a packet is still coming in: it holds the lock
+		// that the answer to the packet needs.
+		link.Attach(nil)
 		s.Destroy()
 		_ = unix.Close(fd)
 	})
