@@ -9,6 +9,7 @@ import (
 // What a Plan is made of, by names of the wire: who shows plans needn't know sandboxes.
 type (
 	Mount      = mounts.Mount
+	MountMode  = mounts.Mode
 	LeftOut    = mounts.LeftOut
 	Rule       = policy.Rule
 	Limits     = limits.Limits
@@ -26,8 +27,3 @@ const (
 
 // LimitKeys are the keys of `--limit` with a line of help for each.
 func LimitKeys() (keys, help []string) { return limits.Keys() }
-
-// MountAt is a mount of a path at the same path inside.
-func MountAt(path string, mode mounts.Mode, reason string) Mount {
-	return mounts.At(path, mode, reason)
-}

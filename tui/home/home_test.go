@@ -26,8 +26,8 @@ func some(step int) []api.Session {
 	plan := api.Plan{
 		Limits: api.Limits{Memory: 2 << 30, CPUs: 2},
 		Mounts: []api.Mount{
-			api.MountAt("/work/shop", api.ReadWrite, "workspace"), api.MountAt("/work/shop/.git", api.ReadOnly, "repository"),
-			api.MountAt("/srv/pi/skills", api.ReadOnly, "skills"),
+			panetest.Mount("/work/shop", api.ReadWrite, "workspace"), panetest.Mount("/work/shop/.git", api.ReadOnly, "repository"),
+			panetest.Mount("/srv/pi/skills", api.ReadOnly, "skills"),
 		},
 		Egress: []api.Rule{
 			{Host: "api.anthropic.com", Port: 443, Action: api.ActionAllow},
@@ -300,7 +300,7 @@ func TestHostileTexts(t *testing.T) {
 				s.Tokens.Context = 1000
 				s.Questions = []api.Question{{Title: text, Options: []string{text}}, {Message: text}}
 				s.End, s.Error = &api.End{Reason: text}, &api.Error{Message: text, Hint: text}
-				s.Plan.Mounts = []api.Mount{api.MountAt(text, api.ReadOnly, text), api.MountAt(text, api.ReadWrite, text)}
+				s.Plan.Mounts = []api.Mount{panetest.Mount(text, api.ReadOnly, text), panetest.Mount(text, api.ReadWrite, text)}
 				s.Plan.Egress = []api.Rule{{Host: text, Port: 1, Action: api.ActionAllow}}
 			}
 			for _, size := range panetest.Screens {

@@ -54,7 +54,7 @@ func newDesk() *desk {
 		Plan: api.Plan{
 			Image: api.ImageRef{Digest: "sha256:2c1f0d5e9a77", Pi: "0.84.2", Node: "22.12.0"},
 			Mounts: []api.Mount{
-				api.MountAt("/work/shop", api.ReadWrite, "the workspace"), api.MountAt("/work/shop/.git/hooks", api.ReadOnly, "git runs what is in it on the host"),
+				panetest.Mount("/work/shop", api.ReadWrite, "the workspace"), panetest.Mount("/work/shop/.git/hooks", api.ReadOnly, "git runs what is in it on the host"),
 				{Source: "/work/state/pi", Destination: "/root/.pi", Mode: api.ReadWrite, Reason: "Pi's own session file"},
 			},
 			Egress: []api.Rule{
@@ -390,7 +390,7 @@ func TestHostileTexts(t *testing.T) {
 				d.models = []string{text, "fine"}
 				d.plan = api.Session{Workspace: text, Model: api.Model{Provider: text, ID: text, Thinking: text}, Plan: api.Plan{
 					Image:  api.ImageRef{Digest: text, Pi: text, Node: text},
-					Mounts: []api.Mount{api.MountAt(text, api.ReadOnly, text), {Source: text, Destination: "/" + text, Mode: api.ReadWrite, Reason: text}},
+					Mounts: []api.Mount{panetest.Mount(text, api.ReadOnly, text), {Source: text, Destination: "/" + text, Mode: api.ReadWrite, Reason: text}},
 					Egress: []api.Rule{{Host: text, Port: 1, Action: api.ActionAllow, Source: text}, {Host: text, Action: api.ActionDeny}},
 					Env:    []api.EnvVar{{Name: text, Value: text, Reason: text}, {Name: text, Secret: true, Reason: text}}, LeftOut: []api.LeftOut{{Path: text, Reason: text}}, Notes: []string{text, text},
 					Enforced: []api.LimitEntry{{Name: text, Requested: text, By: text, Enforced: true}, {Name: text, Requested: text, Why: text}},
@@ -433,7 +433,7 @@ func TestEverySize(t *testing.T) {
 func BenchmarkTyping(b *testing.B) {
 	d := newDesk()
 	for i := range 300 {
-		d.plan.Plan.Mounts = append(d.plan.Plan.Mounts, api.MountAt(fmt.Sprintf("/work/shop/%d", i), api.ReadOnly, "one of many"))
+		d.plan.Plan.Mounts = append(d.plan.Plan.Mounts, panetest.Mount(fmt.Sprintf("/work/shop/%d", i), api.ReadOnly, "one of many"))
 	}
 	l := d.open(160, 46, panetest.Styles(b, themes.DefaultDark))
 	panetest.Press(l, "tab")
