@@ -6,46 +6,16 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"patio/sessions/scaletest"
 )
 
 const mebibyte = 1 << 20
-
-// peak is how far the heap grows while fn runs. Garbage is collected early, so that nearly all of it is in use.
-func peak(t *testing.T, fn func()) int64 {
-	t.Helper()
-	defer debug.SetGCPercent(debug.SetGCPercent(25))
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	before, top := m.HeapAlloc, m.HeapAlloc
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(5 * time.Millisecond)
-		defer tick.Stop()
-		var m runtime.MemStats
-		for {
-			select {
-			case <-stop:
-				return
-			case <-tick.C:
-				runtime.ReadMemStats(&m)
-				top = max(top, m.HeapAlloc)
-			}
-		}
-	}()
-	fn()
-	close(stop)
-	<-done
-	return int64(top - before)
-}
 
 // made writes a file of many lines.
 func made(t *testing.T, fill func(w *bufio.Writer)) string {
@@ -70,7 +40,7 @@ func everything(t *testing.T, path string, may int64, formats bool) *File {
 	within := func(name string, may int64, do func() error) {
 		t.Helper()
 		began := time.Now()
-		used := peak(t, func() { require.NoError(t, do(), name) })
+		used, _ := scaletest.Heap(t, func() { require.NoError(t, do(), name) })
 		t.Logf("%-12s %6.1f MiB of %.0f, %s", name, float64(used)/mebibyte, float64(may)/mebibyte, time.Since(began).Round(time.Millisecond))
 		require.LessOrEqual(t, used, may, name)
 	}
@@ -96,7 +66,7 @@ func everything(t *testing.T, path string, may int64, formats bool) *File {
 // once more without them, and once more where it is joined or cut, and what was there before may not be collected yet: five lines are enough for
 // everything.
 func TestMemoryOfLine(t *testing.T) {
-	if testing.Short() || raced {
+	if testing.Short() || scaletest.Raced {
 		t.Skip("large files")
 	}
 	const size = 60 * mebibyte
@@ -137,7 +107,7 @@ func fillWith(w *bufio.Writer, s string, size int) {
 
 // TestMemoryOfFile has files whose memory is that of their entries: half a kilobyte each, whatever they say.
 func TestMemoryOfFile(t *testing.T) {
-	if testing.Short() || raced {
+	if testing.Short() || scaletest.Raced {
 		t.Skip("large files")
 	}
 	size := 256 * mebibyte
@@ -167,7 +137,7 @@ func parentOf(n int) string {
 
 // TestManyEntries has 60,000 entries in trees of all shapes. Nothing recurses, and nothing takes the square of their number.
 func TestManyEntries(t *testing.T) {
-	if testing.Short() || raced {
+	if testing.Short() || scaletest.Raced {
 		t.Skip("large files")
 	}
 	const n = 60_000

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -14,46 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"patio/sessions/catalog/benchtree"
+	"patio/sessions/scaletest"
 )
 
 const mebibyte = 1 << 20
 
-// heap runs fn and returns how far the heap grew meanwhile, and by how much afterwards. Garbage is collected early, so that
-// nearly all of it is in use.
-func heap(t *testing.T, fn func()) (peak, after int64) {
-	t.Helper()
-	defer debug.SetGCPercent(debug.SetGCPercent(25))
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	before, top := m.HeapAlloc, m.HeapAlloc
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(5 * time.Millisecond)
-		defer tick.Stop()
-		var m runtime.MemStats
-		for {
-			select {
-			case <-stop:
-				return
-			case <-tick.C:
-				runtime.ReadMemStats(&m)
-				top = max(top, m.HeapAlloc)
-			}
-		}
-	}()
-	fn()
-	close(stop)
-	<-done
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return int64(top - before), int64(m.HeapAlloc) - int64(before)
-}
-
 // TestMemoryOfList lists and watches 10,000 files.
 func TestMemoryOfList(t *testing.T) {
-	if testing.Short() || raced {
+	if testing.Short() || scaletest.Raced {
 		t.Skip("many files")
 	}
 	dir, err := benchtree.Write(t.TempDir(), benchtree.Spec{Files: 10_000, Bytes: 40e6, Seed: 1})
@@ -61,7 +27,7 @@ func TestMemoryOfList(t *testing.T) {
 	o := Options{Roots: []Root{{Dir: dir}}, Index: filepath.Join(t.TempDir(), "index")}
 	for _, name := range []string{"cold", "indexed"} {
 		var list List
-		peak, after := heap(t, func() { list, err = Scan(t.Context(), o) })
+		peak, after := scaletest.Heap(t, func() { list, err = Scan(t.Context(), o) })
 		require.NoError(t, err)
 		require.Equal(t, 10_000, len(list.Sessions))
 		t.Logf("%s: %.1f MiB at most, %.1f afterwards", name, float64(peak)/mebibyte, float64(after)/mebibyte)
@@ -70,7 +36,7 @@ func TestMemoryOfList(t *testing.T) {
 	}
 	var w *Watcher
 	path := filepath.Join(dir, "new.jsonl")
-	peak, after := heap(t, func() {
+	peak, after := scaletest.Heap(t, func() {
 		w = Watch(t.Context(), o)
 		until(t, w, "the first list", func(u Update) bool { return len(u.Sessions) == 10_000 })
 		put(t, path)
@@ -92,7 +58,7 @@ func TestMemoryOfList(t *testing.T) {
 // TestMemoryOfFile lists and searches a large file, exactly and not, and one with a line of 60 MB. A list holds a line of any length
 // once while it is read exactly, in a buffer that doubles; else never.
 func TestMemoryOfFile(t *testing.T) {
-	if testing.Short() || raced {
+	if testing.Short() || scaletest.Raced {
 		t.Skip("large files")
 	}
 	const line = 60 * mebibyte
@@ -127,7 +93,7 @@ func TestMemoryOfFile(t *testing.T) {
 			require.NoError(t, f.Close())
 			within := func(what string, may int64, do func()) {
 				t.Helper()
-				peak, after := heap(t, do)
+				peak, after := scaletest.Heap(t, do)
 				t.Logf("%s: %.1f MiB of %.0f at most, %.1f afterwards", what, float64(peak)/mebibyte, float64(may)/mebibyte, float64(after)/mebibyte)
 				require.LessOrEqual(t, peak, may, what)
 				require.Less(t, after, int64(4*mebibyte), what)
