@@ -64,15 +64,25 @@ func (p *Program) Kill(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("kill program: %w", err)
 	}
-	return p.s.runscKill(ctx, p.s.runsc.KillProcess(p.s.plan.ID, pid, "KILL"))
+	return p.s.control(ctx, "kill", p.s.runsc.KillProcess(p.s.plan.ID, pid, "KILL"))
 }
 
 // Signal sends a signal to every process inside.
 func (s *Sandbox) Signal(ctx context.Context, signal string) error {
-	return s.runscKill(ctx, s.runsc.Kill(s.plan.ID, signal))
+	return s.control(ctx, "kill", s.runsc.Kill(s.plan.ID, signal))
 }
 
-func (s *Sandbox) runscKill(ctx context.Context, argv []string) error {
+// Pause stops everything inside where it is, until Resume. Its connections stay open.
+func (s *Sandbox) Pause(ctx context.Context) error {
+	return s.control(ctx, "pause", s.runsc.Pause(s.plan.ID))
+}
+
+// Resume lets a paused sandbox go on.
+func (s *Sandbox) Resume(ctx context.Context) error {
+	return s.control(ctx, "resume", s.runsc.Resume(s.plan.ID))
+}
+
+func (s *Sandbox) control(ctx context.Context, verb string, argv []string) error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return err
@@ -84,7 +94,7 @@ func (s *Sandbox) runscKill(ctx context.Context, argv []string) error {
 	}
 	status, err := p.Wait(ctx)
 	if err == nil && status.ExitStatus() != 0 {
-		err = fmt.Errorf("runsc kill ended with status %d", status.ExitStatus())
+		err = fmt.Errorf("runsc %s ended with status %d", verb, status.ExitStatus())
 	}
 	return err
 }

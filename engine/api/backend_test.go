@@ -32,6 +32,8 @@ type fakeBackend struct {
 	attach    func(client string, rw io.ReadWriteCloser) error
 	stop      func(r StopRequest) error
 	exec      func(r ExecRequest, conn *net.UnixConn) error
+	policy    func() PolicyState
+	change    func(client string, c RuleChange) (PolicyState, error)
 }
 
 func (f *fakeBackend) Session() Session { return f.session() }
@@ -90,6 +92,12 @@ func (f *fakeBackend) Exec(_ context.Context, r ExecRequest, conn *net.UnixConn)
 	return f.exec(r, conn)
 }
 
+func (f *fakeBackend) Policy() PolicyState { return f.policy() }
+
+func (f *fakeBackend) ChangePolicy(_ context.Context, client string, c RuleChange) (PolicyState, error) {
+	return f.change(client, c)
+}
+
 // shortDir is a temporary directory whose path leaves room for a socket's name.
 func shortDir(t testing.TB) string {
 	t.Helper()
@@ -113,7 +121,7 @@ func serve(t *testing.T, f *fakeBackend) *Client {
 	socket := filepath.Join(dir, "s")
 	l, err := net.Listen("unix", socket)
 	require.NoError(t, err)
-	server := NewServer(Backend{f, f, f}, slog.New(slog.DiscardHandler))
+	server := NewServer(Backend{f, f, f, f}, slog.New(slog.DiscardHandler))
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()
 	c := NewClient(socket, "test")

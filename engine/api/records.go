@@ -46,8 +46,18 @@ type StateRecord struct {
 	Model    *Model    `json:"model,omitempty"`
 	Question *Question `json:"question,omitempty"` // a new one
 	Answered string    `json:"answered,omitempty"` // the id of a question that was answered
-	End      *End      `json:"end,omitempty"`
-	Error    *Error    `json:"error,omitempty"`
+	// Policy is a change of the egress rules.
+	Policy *PolicyChange `json:"policy,omitempty"`
+	// Notice is something that the session's users should know, told once.
+	Notice string `json:"notice,omitempty"`
+	End    *End   `json:"end,omitempty"`
+	Error  *Error `json:"error,omitempty"`
+}
+
+// PolicyChange is one change of a live session's egress rules.
+type PolicyChange struct {
+	RuleChange
+	Client string `json:"client,omitempty"` // who asked for it
 }
 
 // EgressRecord is a decision of the gateway, with the tool calls that ran then.

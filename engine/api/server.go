@@ -58,6 +58,7 @@ type Backend struct {
 	Observer
 	Talker
 	Controller
+	PolicyController
 }
 
 // route is one line of the API.
@@ -77,6 +78,8 @@ var routes = []route{
 	{http.MethodPost, "/v1/stop", (*server).stop},
 	{http.MethodGet, "/v1/rpc", (*server).rpc},
 	{http.MethodPost, "/v1/exec", (*server).exec},
+	{http.MethodGet, "/v1/policy", (*server).policy},
+	{http.MethodPost, "/v1/policy", (*server).changePolicy},
 }
 
 // maxBody bounds a request: a prompt with images. Pi itself takes any size.

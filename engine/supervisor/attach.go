@@ -139,7 +139,10 @@ func (a *attachment) send(line []byte) error {
 		return err
 	}
 	if cmd.Type == "extension_ui_response" {
-		// Its id is the question's and comes from Pi.
+		// Its id is the question's and comes from Pi, or from patio itself.
+		if own, err := a.s.answerOwn(cmd); own {
+			return err
+		}
 		return a.s.conn.write(a.client, cmd, cmd.Line)
 	}
 	id := a.s.conn.wireID(a.client)

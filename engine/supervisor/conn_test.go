@@ -218,10 +218,10 @@ func TestModelChangeOpensItsEndpoint(t *testing.T) {
 	flag.Source = "flag"
 	require.NoError(t, s.policy.Add(flag))
 	require.NoError(t, s.setModel(pi.Model{ID: "m1", Provider: "corp", BaseURL: "https://one.example.com/v1"}, "low"))
-	require.Equal(t, []string{"flag.example.com:443", "one.example.com:443"}, rules(s))
+	require.Equal(t, []string{"flag.example.com:443", "one.example.com:443"}, ruleTexts(s))
 	_, err = s.Command(t.Context(), "c", json.RawMessage(`{"type":"set_model","provider":"corp","modelId":"m2"}`))
 	require.NoError(t, err)
-	require.Equal(t, []string{"flag.example.com:443", "two.example.com:443"}, rules(s), "one model, one endpoint")
+	require.Equal(t, []string{"flag.example.com:443", "two.example.com:443"}, ruleTexts(s), "one model, one endpoint")
 	now := s.Session()
 	require.Equal(t, api.Model{Provider: "corp", ID: "m2", Name: "M 2", API: "openai-completions", BaseURL: "https://two.example.com/v1", Thinking: "low", ContextWindow: 9}, now.Model)
 	require.Len(t, now.Plan.Egress, 2)
@@ -229,7 +229,7 @@ func TestModelChangeOpensItsEndpoint(t *testing.T) {
 	require.Equal(t, "m2", last.Model.ID)
 }
 
-func rules(s *Supervisor) (texts []string) {
+func ruleTexts(s *Supervisor) (texts []string) {
 	for _, r := range s.policy.Snapshot() {
 		texts = append(texts, r.String())
 	}

@@ -14,4 +14,7 @@ func (s *Supervisor) recordEgress(e network.Event) {
 	if _, err := s.journal.Append(api.RecordEgress, api.EgressRecord{Event: e, ToolCalls: s.tracker.tools()}); err != nil {
 		s.fail(err)
 	}
+	if e.Verdict == policy.Deny && e.Kind != network.KindEnd && s.refusals.add(e.Time, int(max(e.Count, 1))) {
+		s.manyRefused()
+	}
 }

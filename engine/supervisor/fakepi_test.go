@@ -96,14 +96,8 @@ func newSession(t testing.TB, answer func(gjson.Result) []string) (*Supervisor, 
 	require.NoError(t, err)
 	stdoutR, stdoutW, err := os.Pipe()
 	require.NoError(t, err)
-	s := &Supervisor{
-		spec: Spec{Dir: dir, Session: api.Session{ID: "test"}}, log: slog.New(slog.DiscardHandler),
-		journal: j, policy: live, notify: func(api.Session) {},
-		tracker:     &tracker{s: api.Session{ID: "test", Phase: api.PhaseReady, Activity: api.ActivityIdle}},
-		stderr:      &stderrLog{journal: j},
-		stopRequest: make(chan api.StopRequest, 1), stopped: make(chan struct{}), broken: make(chan error, 1),
-		attachments: map[*attachment]io.Closer{},
-	}
+	spec := Spec{Dir: dir, Session: api.Session{ID: "test", Phase: api.PhaseReady, Activity: api.ActivityIdle}}
+	s := newSupervisor(spec, slog.New(slog.DiscardHandler), j, live, func(api.Session) {})
 	s.conn = newConn(stdinW, j)
 	s.conn.observe, s.conn.sent, s.conn.fail = s.observe, s.commandSent, s.fail
 	pi := &fakePi{in: stdinR, out: stdoutW, answer: answer, done: make(chan struct{})}

@@ -24,6 +24,10 @@ type Spec struct {
 	Dirs  []string      `json:"dirs"`
 	Files []File        `json:"files"`
 	Rules []policy.Rule `json:"rules"`
+	// OnDeny is what is done about refused connections. RulesFile keeps the rules that an
+	// answer makes for good.
+	OnDeny    api.OnDeny `json:"on_deny,omitempty"`
+	RulesFile string     `json:"rules_file,omitempty"`
 	// SessionFile is Pi's session file to go on with, "" for a new one. Its lock is in the
 	// directory Locks.
 	SessionFile string `json:"session_file,omitempty"`

@@ -59,13 +59,11 @@ func (s *Supervisor) start(ctx context.Context) error {
 		s.stderr.read(stderrR)
 		_ = stderrR.Close()
 	}()
+	s.services = map[string]network.Service{DemoHost: {Handler: demo.Handler(demo.Options{Log: s.log})}}
 	s.box, err = sandbox.Start(ctx, sandbox.Options{
 		Plan: s.spec.Sandbox, Dir: s.spec.Scratch, Executable: s.spec.Executable, Runsc: s.spec.Runsc,
 		Stdin: stdinR, Stdout: stdoutW, Stderr: stderrW,
-		Network: network.Config{
-			Policy: s.policy, Record: s.recordEgress,
-			Services: map[string]network.Service{DemoHost: {Handler: demo.Handler(demo.Options{Log: s.log})}},
-		},
+		Network:  network.Config{Policy: s.policy, Record: s.recordEgress, Services: s.services},
 		OwnScope: true, Debug: s.spec.Debug, Log: s.log,
 	})
 	if errors.Is(err, namespace.ErrForbidden) {
@@ -184,7 +182,7 @@ func (s *Supervisor) setModel(m pi.Model, thinking string) error {
 		t.Model = api.Model{Provider: m.Provider, ID: m.ID, Name: m.Name, API: m.API, BaseURL: m.BaseURL, Thinking: thinking, ContextWindow: m.ContextWindow}
 	})
 	if m.Provider == demo.Provider {
-		return nil // a service of the gateway itself
+		return s.allowModel() // a service of the gateway itself
 	}
 	e, err := pi.EndpointOf(m, s.sandboxEnv)
 	if err != nil {
@@ -194,20 +192,7 @@ func (s *Supervisor) setModel(m pi.Model, thinking string) error {
 	if err != nil {
 		return api.Errorf(api.CodeConfig, "", "the model's endpoint: %w", err)
 	}
-	rule.Source, rule.Since = "model", time.Now().UTC()
-	// One model, one endpoint: the one before is closed again.
-	for _, old := range s.policy.Snapshot() {
-		if old.Source == "model" && old.String() != rule.String() {
-			if err := s.policy.Remove(old); err != nil {
-				return err
-			}
-		}
-	}
-	if err := s.policy.Add(rule); err != nil {
-		return fmt.Errorf("allow the model's endpoint: %w", err)
-	}
-	s.tracker.update(func(t *api.Session) { t.Plan.Egress = s.policy.Snapshot() })
-	return nil
+	return s.allowModel(rule)
 }
 
 // sandboxEnv looks a variable of Pi's environment up.
@@ -229,6 +214,10 @@ const (
 // stopSandbox ends Pi: EOF, grace, SIGTERM, grace, kill. It returns Pi's exit status, or
 // false when Pi had to be killed. With now there is no grace.
 func (s *Supervisor) stopSandbox(ctx context.Context, now bool) (syscall.WaitStatus, bool) {
+	close(s.stopping)
+	if err := s.unpause(ctx); err != nil {
+		s.log.Warn("let the sandbox go on", "err", err)
+	}
 	var status syscall.WaitStatus
 	wait := func(d time.Duration) bool {
 		ctx, cancel := context.WithTimeout(ctx, d)

@@ -22,6 +22,7 @@ import (
 	"patio/engine/journal"
 	"patio/sandbox"
 	"patio/sandbox/image"
+	"patio/sandbox/network"
 	"patio/sandbox/network/policy"
 )
 
@@ -39,10 +40,17 @@ type Supervisor struct {
 	unlock  func() // lets the session file go, nil for none
 	clients atomic.Uint64
 
+	policyMu  sync.Mutex // serializes changes of the rules
+	questions questions
+	refusals  refusals
+	paused    atomic.Bool
+	services  map[string]network.Service
+
 	// notify tells the launcher about each phase, until the session is ready.
 	notify func(api.Session)
 
 	stopRequest chan api.StopRequest // buffered by one; later requests join the first
+	stopping    chan struct{}        // closed when Pi is being ended
 	stopped     chan struct{}        // nothing of the session is left but the API
 	broken      chan error           // buffered by one: the journal or a pipe failed
 	saveMu      sync.Mutex
@@ -82,17 +90,23 @@ func Run(ctx context.Context, spec Spec, log *slog.Logger, notify func(api.Sessi
 	if err != nil {
 		return errors.Join(err, j.Close())
 	}
-	s := &Supervisor{
+	s := newSupervisor(spec, log, j, live, notify)
+	s.tracker.s.SupervisorPID = os.Getpid()
+	return s.run(ctx)
+}
+
+func newSupervisor(spec Spec, log *slog.Logger, j *journal.Journal, live *policy.Live, notify func(api.Session)) *Supervisor {
+	return &Supervisor{
 		spec: spec, log: log, journal: j, policy: live, notify: notify,
 		tracker:     &tracker{s: spec.Session},
 		stderr:      &stderrLog{journal: j},
 		stopRequest: make(chan api.StopRequest, 1),
+		stopping:    make(chan struct{}),
 		stopped:     make(chan struct{}),
 		broken:      make(chan error, 1),
 		attachments: map[*attachment]io.Closer{},
+		questions:   questions{open: map[string]*openQuestion{}},
 	}
-	s.tracker.s.SupervisorPID = os.Getpid()
-	return s.run(ctx)
 }
 
 // run is the session's life: prepare, start, become ready, live, stop. Whatever fails,
@@ -244,7 +258,7 @@ func (s *Supervisor) listen() (*http.Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
-	server := api.NewServer(api.Backend{Observer: s, Talker: s, Controller: s}, s.log)
+	server := api.NewServer(api.Backend{Observer: s, Talker: s, Controller: s, PolicyController: s}, s.log)
 	s.background.Add(1)
 	go func() {
 		defer s.background.Done()

@@ -154,6 +154,9 @@ func (s *Supervisor) Command(ctx context.Context, client string, command json.Ra
 	client = s.clientName(client)
 	if cmd.Type == "extension_ui_response" {
 		// The only command that Pi doesn't answer.
+		if own, err := s.answerOwn(cmd); own {
+			return json.RawMessage(`{"type":"response","command":"extension_ui_response","success":true}`), err
+		}
 		if err := s.conn.write(client, cmd, cmd.Line); err != nil {
 			return nil, err
 		}

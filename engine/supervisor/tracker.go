@@ -3,6 +3,7 @@ package supervisor
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -65,8 +66,9 @@ func (t *tracker) observe(m pi.Message, now time.Time) (api.StateRecord, bool) {
 		t.running = true
 		return t.activity()
 	case "agent_settled":
-		// A settled agent waits for nothing; a question that is still open was dropped.
-		t.running, t.toolCalls, t.s.Questions = false, nil, nil
+		// A settled agent waits for nothing; a question of its that is still open was dropped.
+		t.running, t.toolCalls = false, nil
+		t.s.Questions = slices.DeleteFunc(t.s.Questions, func(q api.Question) bool { return !strings.HasPrefix(q.ID, ownQuestion) })
 		return t.activity()
 	case "turn_start":
 		t.s.Turns++
@@ -104,10 +106,22 @@ func (t *tracker) ask(m pi.Message, method string, now time.Time) (api.StateReco
 	for _, o := range m.Get("options").Array() {
 		q.Options = append(q.Options, o.String())
 	}
+	return t.add(q), true
+}
+
+// asked notes a question of patio's own.
+func (t *tracker) asked(q api.Question) api.StateRecord {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.add(q)
+}
+
+// add puts a question among the open ones. The caller holds t.mu.
+func (t *tracker) add(q api.Question) api.StateRecord {
 	t.s.Questions = append(t.s.Questions, q)
 	r, _ := t.activity()
 	r.Question = &q
-	return r, true
+	return r
 }
 
 // answered notes that a question has its answer, from whoever gave it, or none any more.

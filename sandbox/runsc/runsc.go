@@ -117,6 +117,12 @@ func (c Command) Exec(id string, o ExecOptions) []string {
 // Kill sends a signal to every process of a container.
 func (c Command) Kill(id, signal string) []string { return c.argv("kill", "--all", id, signal) }
 
+// Pause stops every process of a container where it is; Resume lets them go on.
+func (c Command) Pause(id string) []string { return c.argv("pause", id) }
+
+// Resume is Pause's inverse.
+func (c Command) Resume(id string) []string { return c.argv("resume", id) }
+
 // KillProcess sends a signal to one process, by its id inside.
 func (c Command) KillProcess(id string, pid int, signal string) []string {
 	return c.argv("kill", fmt.Sprintf("--pid=%d", pid), id, signal)

@@ -8,6 +8,28 @@ const (
 	ReasonRule    Reason = "rule_allowed"
 	ReasonService Reason = "service_allowed"
 	ReasonGateway Reason = "gateway_dns"
+	ReasonAsk     Reason = "ask_allowed"
+)
+
+// Reasons that follow from a question to a person.
+const (
+	ReasonAskDenied  Reason = "ask_denied"
+	ReasonAskTimeout Reason = "ask_timeout"
+	ReasonAskFull    Reason = "ask_full"
+	ReasonPaused     Reason = "paused"
+)
+
+// Reasons for refusing a request to the MCP route or to the key broker.
+const (
+	ReasonMCPPath   Reason = "mcp_path"
+	ReasonMCPMethod Reason = "mcp_method"
+	ReasonMCPBody   Reason = "mcp_body"
+
+	ReasonBrokerPath   Reason = "broker_path"
+	ReasonBrokerMethod Reason = "broker_method"
+	ReasonBrokerAuth   Reason = "broker_auth"
+	ReasonBrokerBody   Reason = "broker_body"
+	ReasonBrokerBusy   Reason = "broker_busy"
 )
 
 // Reasons for refusing that follow from the rules or from the request itself.
@@ -79,12 +101,29 @@ const (
 	ReasonDialTimeout        Reason = "dial_timeout"
 	ReasonDialRefused        Reason = "dial_refused"
 	ReasonClosing            Reason = "gateway_closing"
+	ReasonProxyFailed        Reason = "proxy_failed"
 )
 
 var messages = map[Reason]string{
 	ReasonRule:    "a rule allows this",
 	ReasonService: "served by patio itself",
 	ReasonGateway: "patio's own DNS",
+	ReasonAsk:     "it was asked about, and allowed",
+
+	ReasonAskDenied:  "it was asked about, and refused",
+	ReasonAskTimeout: "it was asked about, and nobody answered in time",
+	ReasonAskFull:    "no rule allows this host, and too many questions are open already",
+	ReasonPaused:     "the session is paused",
+
+	ReasonMCPPath:   "the MCP route carries only the configured paths",
+	ReasonMCPMethod: "the MCP route carries only POST, GET and DELETE",
+	ReasonMCPBody:   "the request to the MCP server is too large",
+
+	ReasonBrokerPath:   "the key broker carries only the paths of this provider's API",
+	ReasonBrokerMethod: "the key broker carries only the methods of this provider's API",
+	ReasonBrokerAuth:   "the request has not the key that the key broker gave to this session",
+	ReasonBrokerBody:   "the request to the key broker is too large",
+	ReasonBrokerBusy:   "too many requests are at the key broker at once",
 
 	ReasonRuleDenied:  "a deny rule covers this",
 	ReasonNoRule:      "no rule allows this host",
@@ -144,6 +183,7 @@ var messages = map[Reason]string{
 	ReasonDialTimeout:        "the destination did not answer in time",
 	ReasonDialRefused:        "the destination refused the connection",
 	ReasonClosing:            "the gateway is closing",
+	ReasonProxyFailed:        "the proxy that this machine needs failed or refused",
 }
 
 // Message gives the reason as text for people.
